@@ -1,0 +1,79 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both create .venv and
+# install what they need; the second time they install nothing.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH_VERSION := 2.13.0
+
+# PyTorch's default Linux build brings several GB of CUDA libraries. Without an NVIDIA
+# GPU the CPU build is asked for. If none of pip's package indexes has it, give the URL
+# of the CPU index that PyTorch's installation page names: `make demo TORCH_INDEX=URL`.
+TORCH_INDEX ?=
+TORCH := torch==$(TORCH_VERSION)
+ifeq ($(shell uname -s),Linux)
+ifeq ($(shell command -v nvidia-smi 2>/dev/null),)
+TORCH := torch==$(TORCH_VERSION)+cpu
+endif
+endif
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+TEST := $(BIN)/python -m pytest
+
+.PHONY: help sync demo check format type test test-fast bench-sim docs clean
+
+help:
+	@echo "make demo       install, then show the robot on the terrain"
+	@echo "make test       install, then run all tests"
+	@echo "make test-fast  the tests that take seconds"
+	@echo "make check      lint and types"
+	@echo "make format     format the code"
+	@echo "make bench-sim  measure the simulation"
+	@echo "make docs       redraw the pictures of the documentation"
+	@echo "make clean      remove .venv and caches"
+
+sync: $(VENV)/installed
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@echo "Installing into $(VENV): about 2.5 GB, two to four minutes."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@if [ -n "$(TORCH_INDEX)" ]; then \
+	  $(PIP) install "$(TORCH)" --index-url "$(TORCH_INDEX)"; \
+	else \
+	  $(PIP) install "$(TORCH)" 2>/dev/null || { \
+	    echo "No CPU build of torch on pip's indexes; taking the default build."; \
+	    echo "To keep it small: interrupt, then make sync TORCH_INDEX=<URL of PyTorch's CPU index>."; \
+	    $(PIP) install "torch==$(TORCH_VERSION)"; }; \
+	fi
+	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+demo: sync
+	@$(BIN)/solo demo
+
+check: sync
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: sync
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+type: sync
+	$(BIN)/pyright
+
+test: sync
+	$(TEST) --numprocesses auto --dist loadfile
+
+test-fast: sync
+	$(TEST) --numprocesses auto --dist loadfile -m "not slow"
+
+bench-sim: sync
+	$(BIN)/solo bench sim --json bench-sim.json
+
+docs: sync
+	$(BIN)/solo terrains show --output docs/images/terrains.png
+	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache build dist

@@ -1,0 +1,142 @@
+"""Speed of the simulation: ours, stock mjlab on CPU, and the raw bound."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+from rich.progress import Progress
+
+from solo.bench.raw import RawLoop
+from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
+from solo.envs.make import make_env
+from solo.progress import make_progress
+from solo.robots import get_robot
+from solo.sim import NativeSimulation
+from solo.sim.native import Backend
+from solo.sim.threads import stepping_threads
+
+_SEED = 0
+# Random actions of this spread move the robots about and let some fall: contacts as in
+# early training, the same for all three measurements.
+_ACTION_STD = 0.5
+_WARM_UP_STEPS = 25
+
+
+@dataclass(frozen=True)
+class SimBenchCfg:
+    """What to measure."""
+
+    num_envs: int
+    num_threads: int | None
+    rounds: int
+    steps_per_round: int
+    warp_steps: int
+
+
+def bench_sim(cfg: SimBenchCfg) -> dict[str, Any]:
+    """Measure environment steps per second on one configuration.
+
+    Native and raw alternate in short rounds, and each raw round replays the states and
+    controls of the native round before it, so that both meet the same load, contacts
+    and falls. All rates count control steps of one environment (4 physics steps).
+
+    Returns:
+        The numbers that ``solo bench sim --json`` writes.
+    """
+    with make_progress() as progress, stepping_threads():
+        start = time.perf_counter()
+        env = _make_env(cfg, "native")
+        env.reset()
+        startup_s = time.perf_counter() - start
+        native_s, raw_s = _alternate(env, cfg, progress)
+        steps = cfg.num_envs * cfg.rounds * cfg.steps_per_round
+        sim = env.sim
+        assert isinstance(sim, NativeSimulation)
+        result: dict[str, Any] = {
+            "native_steps_per_s": steps / native_s,
+            "raw_steps_per_s": steps / raw_s,
+            "fraction_of_raw": raw_s / native_s,
+            "num_envs": cfg.num_envs,
+            "threads": sim.num_threads,
+            "startup_s": startup_s,
+            "peak_memory_gb": _peak_memory_gb(),
+            "diverged": sim.divergence_count,
+        }
+        env.close()
+        if cfg.warp_steps:
+            warp_s = _time_warp(cfg, progress)
+            result["warp_steps_per_s"] = cfg.num_envs * cfg.warp_steps / warp_s
+            result["speedup_over_warp"] = (
+                result["native_steps_per_s"] / result["warp_steps_per_s"]
+            )
+    return result
+
+
+def _make_env(cfg: SimBenchCfg, backend: Backend) -> ManagerBasedRlEnv:
+    env_cfg = make_locomotion_env_cfg(
+        get_robot("g1"),
+        num_envs=cfg.num_envs,
+        sim=make_simulation_cfg(backend=backend, num_threads=cfg.num_threads),
+        seed=_SEED,
+    )
+    return make_env(env_cfg)
+
+
+def _random_actions(env: ManagerBasedRlEnv) -> torch.Tensor:
+    return _ACTION_STD * torch.randn(env.num_envs, env.action_manager.total_action_dim)
+
+
+def _alternate(
+    env: ManagerBasedRlEnv, cfg: SimBenchCfg, progress: Progress
+) -> tuple[float, float]:
+    """Seconds of the native rounds and of the raw rounds."""
+    sim = env.sim
+    assert isinstance(sim, NativeSimulation)
+    raw = RawLoop(sim, env.cfg.decimation)
+    task = progress.add_task(
+        "native and raw", total=_WARM_UP_STEPS + cfg.rounds * cfg.steps_per_round
+    )
+    for _ in range(_WARM_UP_STEPS):
+        env.step(_random_actions(env))
+        progress.advance(task)
+    raw.replay([raw.record()])  # Compile.
+    native_s = raw_s = 0.0
+    for _ in range(cfg.rounds):
+        recordings = []
+        for _ in range(cfg.steps_per_round):
+            actions = _random_actions(env)
+            recordings.append(raw.record())
+            start = time.perf_counter()
+            env.step(actions)
+            native_s += time.perf_counter() - start
+            recordings[-1]["ctrl"] = sim.data.state["ctrl"].exact.copy()
+            progress.advance(task)
+        raw_s += raw.replay(recordings)
+    return native_s, raw_s
+
+
+def _time_warp(cfg: SimBenchCfg, progress: Progress) -> float:
+    """Seconds of stock mjlab; the first step, which compiles kernels, is left out."""
+    task = progress.add_task("stock mjlab (Warp on CPU)", total=1 + cfg.warp_steps)
+    env = _make_env(cfg, "warp")
+    env.reset()
+    env.step(_random_actions(env))
+    progress.advance(task)
+    start = time.perf_counter()
+    for _ in range(cfg.warp_steps):
+        env.step(_random_actions(env))
+        progress.advance(task)
+    seconds = time.perf_counter() - start
+    env.close()
+    return seconds
+
+
+def _peak_memory_gb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e9 if sys.platform == "darwin" else 1e6)

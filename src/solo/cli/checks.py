@@ -1,0 +1,12 @@
+"""Checks of options that several verbs share."""
+
+from __future__ import annotations
+
+from solo.errors import SoloError
+
+
+def check_at_least(option: str, value: int | float, minimum: int | float) -> None:
+    """Refuse a number that is too small."""
+    if value < minimum:
+        flag = "--" + option.replace("_", "-")
+        raise SoloError(f"{flag} is {value}; it must be at least {minimum}.")

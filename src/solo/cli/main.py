@@ -1,0 +1,128 @@
+"""The command ``solo``: find the verb, parse its options, run it, write its result.
+
+A verb is a frozen dataclass: its docstring is the help text, its fields are the options
+and ``run()`` returns what ``--json`` writes. Modules are imported only when their verb
+is asked for, so that ``solo --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from solo import __version__
+from solo.errors import SoloError
+from solo.files import write_json
+
+VERBS: dict[str, tuple[str, str]] = {
+    "demo": ("solo.cli.demo:Demo", "Show the robot on the terrain."),
+    "terrains list": ("solo.cli.terrains:ListTerrains", "List the terrain variants."),
+    "terrains show": (
+        "solo.cli.terrains:ShowTerrains",
+        "Draw a contact sheet of the terrain variants.",
+    ),
+    "bench sim": (
+        "solo.cli.bench:BenchSim",
+        "Measure the simulation: native, stock mjlab, and the raw bound.",
+    ),
+}
+"""Verb to the dataclass that implements it, and one line for the overview."""
+
+
+class Command(Protocol):
+    """What a verb's dataclass offers."""
+
+    json: Path | None
+
+    def run(self) -> dict[str, Any]: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit code: 0 fine, 1 failed, 2 wrong usage."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    os.environ.setdefault("MJLAB_WARP_QUIET", "1")
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if args else 2
+    if args[0] == "--version":
+        print(f"solo {__version__}")
+        return 0
+    try:
+        verb, rest = split_verb(args)
+    except SoloError as error:
+        return _fail(error, 2)
+    try:
+        command = parse(verb, rest)
+        _check_json(command.json)
+        result = command.run()
+        if command.json is not None:
+            write_json(command.json, result)
+            print(f"Wrote {command.json}")
+    except SoloError as error:
+        return _fail(error, 1)
+    except KeyboardInterrupt:
+        print("solo: stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+def overview() -> str:
+    """The text of ``solo --help``."""
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {line}" for verb, (_, line) in VERBS.items()]
+    return "\n".join(
+        [
+            "SOLO: perceptive humanoid locomotion from one chest depth camera.",
+            "",
+            "usage: solo VERB [OPTIONS]",
+            "",
+            *lines,
+            "",
+            "`solo VERB --help` shows the options. Every verb takes `--json PATH`.",
+        ]
+    )
+
+
+def split_verb(args: Sequence[str]) -> tuple[str, list[str]]:
+    """Split the arguments into the verb, of one or two words, and its options."""
+    for words in (2, 1):
+        verb = " ".join(args[:words])
+        if len(args) >= words and verb in VERBS:
+            return verb, list(args[words:])
+    family = [verb for verb in VERBS if verb.split()[0] == args[0]]
+    given = " ".join(args[:2] if family else args[:1])
+    raise SoloError(
+        f"Unknown verb {given!r}. Allowed: {', '.join(family or VERBS)}. "
+        "`solo --help` describes them."
+    )
+
+
+def parse(verb: str, args: Sequence[str]) -> Command:
+    """Turn options into the verb's dataclass. Exits with 2 if they do not parse."""
+    import tyro
+
+    module, name = VERBS[verb][0].split(":")
+    cls = getattr(importlib.import_module(module), name)
+    return cast(Command, tyro.cli(cls, args=list(args), prog=f"solo {verb}"))
+
+
+def _check_json(path: Path | None) -> None:
+    """Refuse an impossible result path before the work, not after it."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise SoloError(
+            f"Cannot write the result to {str(path)!r}: its folder does not exist or "
+            "it is a folder itself. Give the path of a file in an existing folder."
+        )
+
+
+def _fail(error: SoloError, code: int) -> int:
+    print(f"solo: {' '.join(str(error).split())}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from solo.errors import SoloError
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` and rename it when the block succeeds.
+
+    A kill or a full disk leaves the old file, or none, but never half of one.
+
+    Raises:
+        SoloError: The file cannot be written.
+    """
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise SoloError(
+            f"Cannot write {str(path)!r}: {error.strerror or error}. "
+            "Choose a folder that exists, is writable and has space."
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a result as JSON."""
+    with written_aside(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2) + "\n")

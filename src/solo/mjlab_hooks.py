@@ -1,0 +1,38 @@
+"""The one place where we change what mjlab does.
+
+mjlab builds its simulation and its terrain by class name, inside constructors that
+offer no argument for another class. These two names are replaced by functions that
+look at the configuration: a ``SoloSimulationCfg`` may choose the native backend, a
+``GridTerrainCfg`` is built as a ``GridTerrain``. Every other configuration gets exactly
+what stock mjlab would build, so other packages' tasks are not affected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mjlab.envs.manager_based_rl_env as mjlab_env
+import mjlab.scene.scene as mjlab_scene
+from mjlab.sim.sim import Simulation
+from mjlab.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
+
+from solo.sim import NativeSimulation, use_native
+from solo.terrains.entity import GridTerrain, GridTerrainCfg
+
+
+def make_simulation(*, cfg: Any, device: str, **kwargs: Any) -> Simulation:
+    """Build the simulation that a configuration asks for on a device."""
+    cls = NativeSimulation if use_native(cfg, device) else Simulation
+    return cls(cfg=cfg, device=device, **kwargs)
+
+
+def make_terrain(cfg: TerrainEntityCfg, device: str) -> TerrainEntity:
+    """Build the terrain that a configuration asks for."""
+    cls = GridTerrain if isinstance(cfg, GridTerrainCfg) else TerrainEntity
+    return cls(cfg, device=device)
+
+
+def install() -> None:
+    """Make mjlab build our simulation and terrain where a configuration asks for it."""
+    mjlab_env.Simulation = make_simulation  # pyright: ignore[reportAttributeAccessIssue]
+    mjlab_scene.TerrainEntity = make_terrain  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,150 @@
+"""Compiled loops that step environments with MuJoCo C, without the interpreter.
+
+A worker thread owns one ``mjData`` and one shallow copy of ``mjModel``. To advance an
+environment it loads the environment's state into its ``mjData``, points its model at
+the environment's randomised arrays, calls MuJoCo, and stores the results. Nothing of
+one environment is left for the next: everything ``mj_step`` depends on is loaded each
+time, so the result does not depend on which thread ran it or what it ran before.
+
+Tensors are float32 (what mjlab hands to tasks), MuJoCo computes in float64. Each
+writable number therefore exists twice: the tensor entry and its exact float64 value.
+Before a step the exact value is kept unless somebody wrote to the tensor, that is,
+unless rounding the exact value no longer gives the tensor entry. A trajectory that
+nobody disturbs is thereby the one that plain MuJoCo computes, to the bit.
+
+Addresses are passed as integers, also those of C functions, so that the compiled code
+can be cached on disk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic
+
+# Value of every mjData.warning[k].number between steps. MuJoCo prints a warning only
+# when the count is 0 and sets it to 1 after its own reset of a bad state; any other
+# number keeps it silent and makes every warning visible as a change.
+WARNING_BASELINE = 1000
+
+
+@intrinsic
+def pointer(typingctx: Any, address: Any) -> Any:
+    """Reinterpret an integer as a pointer."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), codegen
+
+
+@intrinsic
+def call(typingctx: Any, function: Any, model: Any, data: Any) -> Any:
+    """Call ``void function(const mjModel*, mjData*)`` at an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte_pointer = ir.IntType(8).as_pointer()
+        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, byte_pointer])
+        target = builder.inttoptr(args[0], function_type.as_pointer())
+        pointers = [builder.inttoptr(a, byte_pointer) for a in args[1:]]
+        builder.call(target, pointers)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@njit(nogil=True, cache=True)
+def merge_rows(tensor: Any, exact: Any, lo: int, hi: int) -> None:
+    """Take into ``exact`` what was written to ``tensor`` since they last agreed."""
+    for row in range(lo, hi):
+        for k in range(tensor.shape[1]):
+            value = tensor[row, k]
+            if np.float32(exact[row, k]) != value:
+                exact[row, k] = value
+
+
+@njit(nogil=True, cache=True)
+def advance(
+    functions: Any,
+    lo: int,
+    hi: int,
+    model: int,
+    data: int,
+    warnings: Any,
+    state: Any,
+    state_of_data: Any,
+    outputs: Any,
+    outputs_of_data: Any,
+    model_fields: Any,
+    model_offsets: Any,
+    status: Any,
+    keep_state: bool,
+) -> None:
+    """Run MuJoCo functions on the environments ``lo`` to ``hi`` in one thread.
+
+    Args:
+        functions: Addresses of the C functions to call in order.
+        lo: First environment.
+        hi: One past the last environment.
+        model: Address of this thread's copy of ``mjModel``.
+        data: Address of this thread's ``mjData``.
+        warnings: This thread's ``mjData.warning`` as int32 [kinds, 2].
+        state: int64 [fields, 3]: float32 tensor, exact float64 array, row length.
+        state_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
+        outputs: int64 [fields, 2]: float32 tensor, row length.
+        outputs_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
+        model_fields: int64 [fields, 2]: exact float64 array, row length in bytes.
+        model_offsets: int64 [fields]: byte offset in ``mjModel``; the mean inertia,
+            a number in the struct instead of an array, comes last.
+        status: uint8 [environments], set to 1 where MuJoCo warned or the state is
+            not finite.
+        keep_state: Whether to store the state that the functions leave behind.
+    """
+    for env in range(lo, hi):
+        for f in range(state.shape[0]):
+            n = state[f, 2]
+            tensor = carray(pointer(state[f, 0] + env * n * 4), n, np.float32)
+            exact = carray(pointer(state[f, 1] + env * n * 8), n, np.float64)
+            inside = carray(pointer(state_of_data[f]), n, np.float64)
+            for k in range(n):
+                if np.float32(exact[k]) != tensor[k]:
+                    exact[k] = tensor[k]
+                inside[k] = exact[k]
+
+        last = model_fields.shape[0] - 1
+        for f in range(last):
+            member = carray(pointer(model + model_offsets[f]), 1, np.int64)
+            member[0] = model_fields[f, 0] + env * model_fields[f, 1]
+        mean_inertia = carray(pointer(model + model_offsets[last]), 1, np.float64)
+        mean_inertia[0] = carray(
+            pointer(model_fields[last, 0] + env * 8), 1, np.float64
+        )[0]
+
+        for f in range(functions.shape[0]):
+            call(functions[f], model, data)
+
+        bad = False
+        for k in range(warnings.shape[0]):
+            if warnings[k, 1] != WARNING_BASELINE:
+                warnings[k, 1] = WARNING_BASELINE
+                bad = True
+        for f in range(state.shape[0] if keep_state else 0):
+            n = state[f, 2]
+            tensor = carray(pointer(state[f, 0] + env * n * 4), n, np.float32)
+            exact = carray(pointer(state[f, 1] + env * n * 8), n, np.float64)
+            inside = carray(pointer(state_of_data[f]), n, np.float64)
+            for k in range(n):
+                exact[k] = inside[k]
+                tensor[k] = inside[k]
+                bad |= not np.isfinite(inside[k])
+        for f in range(outputs.shape[0]):
+            n = outputs[f, 1]
+            tensor = carray(pointer(outputs[f, 0] + env * n * 4), n, np.float32)
+            inside = carray(pointer(outputs_of_data[f]), n, np.float64)
+            for k in range(n):
+                tensor[k] = inside[k]
+        if bad:
+            status[env] = 1

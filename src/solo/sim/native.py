@@ -1,0 +1,288 @@
+"""mjlab's simulation on CPU: MuJoCo C, all environments, native threads.
+
+Stock mjlab runs MuJoCo Warp, which is made for GPUs; on a CPU it reaches some tens of
+environment steps per second. This subclass keeps mjlab's interface (``data``,
+``model``, ``step``, ``forward``, ``reset``, randomised fields) and replaces the
+physics. See ``kernels`` for how an environment is advanced and why the result does not
+depend on the number of threads.
+
+What differs from mjlab's own simulation:
+
+- Results are those of MuJoCo C in float64, rounded to float32 for the tensors.
+- Same seed, same trajectory to the bit. MuJoCo Warp does not promise this.
+- An environment in which MuJoCo warns or a number is not finite is put back to the
+  model's default state and reported in ``diverged``; the others are not touched. A
+  task ends the episode with the term ``solo.envs.mdp.physics_diverged``.
+- Not available: mjlab's cameras and ray-cast sensors, mesh variants and per-environment
+  collision geometry. They say so.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import mujoco
+import numpy as np
+import torch
+from mjlab.managers.event_manager import _DERIVED_FIELDS, RecomputeLevel
+from mjlab.sim import SimulationCfg
+from mjlab.sim.sim import Simulation
+from mjlab.utils.nan_guard import NanGuard
+
+from solo.errors import SoloError
+from solo.sim import kernels, libmujoco
+from solo.sim.fields import NativeData, NativeModel, make_twin
+from solo.sim.pool import WorkerPool, available_cores
+from solo.sim.worker import Worker, build_tables
+
+if TYPE_CHECKING:
+    from mjlab.sensor.sensor_context import SensorContext
+
+Backend = Literal["auto", "native", "warp"]
+
+_STEP = ("mj_step",)
+# mj_step checks the state itself, mj_forward does not.
+_FORWARD = ("mj_checkPos", "mj_checkVel", "mj_forward", "mj_checkAcc")
+
+
+@dataclass(kw_only=True)
+class SoloSimulationCfg(SimulationCfg):
+    """mjlab's simulation settings plus the choice of physics."""
+
+    backend: Backend = "auto"
+    """``native``: MuJoCo C on CPU. ``warp``: stock mjlab. ``auto``: native on CPU."""
+    num_threads: int | None = None
+    """Threads of the native backend. None: one per core this process may use."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_threads is not None and self.num_threads < 1:
+            raise SoloError(
+                f"Number of threads is {self.num_threads}, must be at least 1. "
+                "Leave it out to use all cores."
+            )
+
+
+def use_native(cfg: SimulationCfg, device: str) -> bool:
+    """Tell whether a configuration asks for the native backend on this device."""
+    if not isinstance(cfg, SoloSimulationCfg) or cfg.backend == "warp":
+        return False
+    on_cpu = device == "cpu"
+    if cfg.backend == "native" and not on_cpu:
+        raise SoloError(
+            f"The native backend runs on device 'cpu', not on {device!r}. "
+            "Choose device cpu, or backend warp."
+        )
+    return on_cpu
+
+
+class NativeSimulation(Simulation):
+    """Steps all environments with MuJoCo C in native threads."""
+
+    cfg: SoloSimulationCfg
+
+    def __init__(self, num_envs: int, cfg: SimulationCfg, **kwargs: Any) -> None:
+        if kwargs.get("variant_info"):
+            raise SoloError(
+                "Entities with mesh variants need MuJoCo Warp. Set backend to 'warp'."
+            )
+        super().__init__(num_envs, cfg, **kwargs)
+
+    def _init_with_model(self, model: mujoco.MjModel) -> None:
+        self._mj_model = model
+        self._mj_data = mujoco.MjData(model)
+        mujoco.mj_forward(model, self._mj_data)
+        self._finish_init()
+
+    def _finish_init(self) -> None:
+        model = self._mj_model
+        num_threads = getattr(self.cfg, "num_threads", None) or available_cores()
+        self.pool = WorkerPool(num_threads)
+        self.workers = [Worker(model) for _ in range(num_threads)]
+        self._data = NativeData(self._mj_data, self.num_envs, self._on_new_output)
+        self._model = NativeModel(model, self.num_envs)
+        self._mean_inertia = make_twin(
+            np.array([model.stat.meaninertia]), (), self.num_envs
+        )
+        self._initial_state = {
+            name: twin.exact[0].copy() for name, twin in self._data.state.items()
+        }
+        self._constants: _Constants | None = None
+        self._has_run = False
+        self._status = np.zeros(self.num_envs, np.uint8)
+        with torch.inference_mode(False):
+            self.diverged = torch.zeros(self.num_envs, dtype=torch.bool)
+        self.divergence_count = 0
+        self._build_tables()
+        self._sensor_context = None
+        self.use_cuda_graph = False
+        self.create_graph()
+        self.nan_guard = NanGuard(self.cfg.nan_guard, self.num_envs, model)
+
+    # What mjlab and tasks see.
+
+    @property
+    def data(self) -> Any:
+        return self._data
+
+    @property
+    def model(self) -> Any:
+        return self._model
+
+    @property
+    def wp_model(self) -> Any:
+        raise _needs_warp("the Warp model (`sim.wp_model`)")
+
+    @property
+    def wp_data(self) -> Any:
+        raise _needs_warp("the Warp data (`sim.wp_data`)")
+
+    @property
+    def num_threads(self) -> int:
+        """Number of threads that step environments."""
+        return self.pool.num_threads
+
+    def step(self) -> None:
+        """Advance every environment by one physics step."""
+        with self.nan_guard.watch(self.data):
+            self._run(_STEP)
+
+    def forward(self) -> None:
+        """Recompute everything that follows from the states."""
+        self._run(_FORWARD)
+
+    def reset(self, env_ids: torch.Tensor | None = None) -> None:
+        """Put environments back to the model's default state."""
+        rows = slice(None) if env_ids is None else env_ids.numpy()
+        for name, twin in self._data.state.items():
+            twin.exact[rows] = self._initial_state[name]
+            twin.rows[rows] = self._initial_state[name]
+        self.diverged[rows] = False
+
+    def expand_model_fields(self, fields: tuple[str, ...]) -> None:
+        """Give every environment its own values of model fields."""
+        unknown = [name for name in fields if not hasattr(self._mj_model, name)]
+        if unknown:
+            raise ValueError(f"Fields not found in model: {unknown}")
+        for name in fields:
+            self._model.expand(name)
+        self._expanded_fields.update(fields)
+        self._build_tables()
+
+    def recompute_constants(self, level: RecomputeLevel) -> None:
+        """Recompute what follows from randomised masses, inertias and the like.
+
+        Only environments whose parameters changed since the last time are visited.
+        """
+        if level == RecomputeLevel.none:
+            return
+        self._model.merge_written()
+        expanded = self._model.expanded
+        derived = [name for name in _DERIVED_FIELDS[level] if name in expanded]
+        sources = [name for name in expanded if name not in derived]
+        values = np.hstack([expanded[name].exact for name in sources])
+        if self._constants is None or self._constants.sources != sources:
+            self._constants = _Constants(self._mj_model, sources, len(values))
+        constants = self._constants
+        for env in np.flatnonzero((values != constants.values).any(axis=1)):
+            rows = {name: expanded[name].exact[env] for name in sources}
+            model = constants.recompute(rows)
+            for name in derived:
+                row = getattr(model, name).ravel()
+                expanded[name].exact[env] = row
+                expanded[name].rows[env] = row
+            self._mean_inertia.exact[env] = model.stat.meaninertia
+        constants.values = values
+
+    def set_sensor_context(self, ctx: SensorContext) -> None:
+        raise _needs_warp("mjlab's camera and ray-cast sensors")
+
+    def sense(self) -> None:
+        """Nothing to do: mjlab's cameras and ray casts need Warp."""
+
+    # Running MuJoCo.
+
+    def _run(self, functions: tuple[str, ...], *, keep_state: bool = True) -> None:
+        self._has_run = True
+        self._model.merge_written()
+        self._status[:] = 0
+        self.pool.run(self._bind(functions, keep_state), self.num_envs)
+        bad = np.flatnonzero(self._status)
+        if len(bad):
+            self._restart(bad)
+
+    def _bind(self, functions: tuple[str, ...], keep_state: bool) -> Any:
+        tables, workers = self.tables, self.workers
+        addresses = np.array(
+            [libmujoco.function_address(name) for name in functions], np.int64
+        )
+
+        def work(slot: int, lo: int, hi: int) -> None:
+            worker = workers[slot]
+            kernels.advance(
+                addresses,
+                lo,
+                hi,
+                worker.model_address,
+                worker.data._address,
+                worker.warnings,
+                tables.state,
+                tables.state_of_data[slot],
+                tables.outputs,
+                tables.outputs_of_data[slot],
+                tables.model_fields,
+                tables.model_offsets,
+                self._status,
+                keep_state,
+            )
+
+        return work
+
+    def _restart(self, bad: np.ndarray) -> None:
+        """Put diverged environments to the default state and count them."""
+        self.reset(torch.from_numpy(bad))
+        work = self._bind(_FORWARD, keep_state=True)
+        for env in bad:
+            work(0, int(env), int(env) + 1)
+        self.diverged[bad] = True
+        self.divergence_count += len(bad)
+
+    def _build_tables(self) -> None:
+        self.tables = build_tables(
+            self.workers, self._data, self._model, self._mj_model, self._mean_inertia
+        )
+
+    def _on_new_output(self, name: str) -> None:
+        """Start to copy a field out; if the simulation runs already, fill it."""
+        self._build_tables()
+        if self._has_run:
+            self._run(_FORWARD, keep_state=False)
+
+
+class _Constants:
+    """A scratch model in which MuJoCo recomputes derived constants."""
+
+    def __init__(
+        self, model: mujoco.MjModel, sources: list[str], num_envs: int
+    ) -> None:
+        self.sources = sources
+        self._model = copy.copy(model)
+        self._data = mujoco.MjData(self._model)
+        numbers = sum(getattr(model, name).size for name in sources)
+        self.values = np.full((num_envs, numbers), np.nan)
+
+    def recompute(self, rows: dict[str, np.ndarray]) -> mujoco.MjModel:
+        for name, row in rows.items():
+            target = getattr(self._model, name)
+            target[:] = row.reshape(target.shape)
+        mujoco.mj_setConst(self._model, self._data)
+        return self._model
+
+
+def _needs_warp(what: str) -> SoloError:
+    return SoloError(
+        f"The native CPU backend does not have {what}. Set the simulation's backend "
+        "to 'warp', or use solo's own height map and depth camera."
+    )

@@ -1,0 +1,150 @@
+"""The 17 terrain variants of the paper's curriculum, one column each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from solo.errors import unknown_name
+from solo.terrains import boxes, gap, random_grid, rough, slopes, stairs, stones
+from solo.terrains.flat import flat
+from solo.terrains.patch import PLATFORM, Parameter
+
+PatchFunction = Callable[[float, np.random.Generator, float], np.ndarray]
+"""(difficulty in [0, 1], generator, patch size in metres) to units, int16 [n, n]."""
+
+FAMILY_RGB: dict[str, tuple[float, float, float]] = {
+    "flat": (0.63, 0.66, 0.68),
+    "stairs": (0.42, 0.56, 0.72),
+    "slopes": (0.50, 0.66, 0.50),
+    "boxes": (0.78, 0.60, 0.42),
+    "random grid": (0.62, 0.53, 0.72),
+    "rough": (0.66, 0.60, 0.48),
+    "gap": (0.76, 0.50, 0.48),
+    "stones": (0.42, 0.64, 0.66),
+}
+"""Colour of each family in simulation renders and contact sheets."""
+
+
+@dataclass(frozen=True)
+class TerrainVariant:
+    """One column of the curriculum: a family with its variant keywords bound."""
+
+    name: str
+    """Identifier used on the command line and in geom names."""
+
+    family: str
+    """Row of the paper's table, a key of `FAMILY_RGB`."""
+
+    function: PatchFunction
+    """Generates one patch; pure for a given generator state."""
+
+    parameters: tuple[Parameter, ...] = ()
+    """The curriculum ranges of the paper's table."""
+
+    @property
+    def description(self) -> str:
+        """The curriculum ranges in one line."""
+        if not self.parameters:
+            return "planar patch"
+        return ", ".join(parameter.describe() for parameter in self.parameters)
+
+    def describe_at(self, difficulty: float) -> str:
+        """The parameters in one line, as the grid shows them at a difficulty."""
+        if not self.parameters:
+            return "planar patch"
+        return ", ".join(p.describe_at(difficulty) for p in self.parameters)
+
+
+def _stairs(direction: Literal["up", "down"], tread_m: float) -> TerrainVariant:
+    return TerrainVariant(
+        name=f"stairs_{direction}_{round(100 * tread_m)}",
+        family="stairs",
+        function=partial(stairs.stairs, direction=direction, tread_m=tread_m),
+        parameters=(stairs.STEP_HEIGHT, stairs.tread_width(tread_m), PLATFORM),
+    )
+
+
+def _slope(direction: Literal["up", "down"]) -> TerrainVariant:
+    return TerrainVariant(
+        name=f"slope_{direction}",
+        family="slopes",
+        function=partial(slopes.slope, direction=direction),
+        parameters=(slopes.SLOPE, PLATFORM),
+    )
+
+
+def _rough(name: str, step_m: float, spacing_m: float) -> TerrainVariant:
+    return TerrainVariant(
+        name=name,
+        family="rough",
+        function=partial(rough.rough, step_m=step_m, spacing_m=spacing_m),
+        parameters=(
+            rough.AMPLITUDE,
+            rough.quantisation_step(step_m),
+            rough.lattice_spacing(spacing_m),
+        ),
+    )
+
+
+def _stones(layout: Literal["aligned", "staggered"]) -> TerrainVariant:
+    return TerrainVariant(
+        name=f"stones_{layout}",
+        family="stones",
+        function=partial(stones.stones, layout=layout),
+        parameters=(stones.STONE_WIDTH, stones.STONE_GAP, stones.HOLE_DEPTH, PLATFORM),
+    )
+
+
+_ALL = (
+    TerrainVariant("flat", "flat", flat),
+    _stairs("up", 0.25),
+    _stairs("up", 0.30),
+    _stairs("up", 0.35),
+    _stairs("down", 0.25),
+    _stairs("down", 0.30),
+    _stairs("down", 0.35),
+    _slope("up"),
+    _slope("down"),
+    TerrainVariant(
+        "boxes",
+        "boxes",
+        partial(boxes.boxes, direction="down"),
+        (boxes.BOX_HEIGHT, PLATFORM),
+    ),
+    TerrainVariant(
+        "pits",
+        "boxes",
+        partial(boxes.boxes, direction="up"),
+        (boxes.PIT_DEPTH, PLATFORM),
+    ),
+    TerrainVariant(
+        "random_grid",
+        "random grid",
+        random_grid.random_grid,
+        (random_grid.AMPLITUDE, random_grid.BLOCK_WIDTH, PLATFORM),
+    ),
+    _rough("rough_coarse", step_m=0.05, spacing_m=0.50),
+    _rough("rough_fine", step_m=0.02, spacing_m=0.20),
+    TerrainVariant("gap", "gap", gap.gap, (gap.GAP_WIDTH, gap.GAP_DEPTH, PLATFORM)),
+    _stones("aligned"),
+    _stones("staggered"),
+)
+
+VARIANTS: dict[str, TerrainVariant] = {variant.name: variant for variant in _ALL}
+"""All variants by name, in the order of the paper's table."""
+
+
+def get_variant(name: str) -> TerrainVariant:
+    """Look a variant up by name.
+
+    Raises:
+        SoloError: If there is no such variant; the message lists those there are.
+    """
+    if name not in VARIANTS:
+        raise unknown_name("terrain", name, VARIANTS, "Run `solo terrains list`.")
+    return VARIANTS[name]

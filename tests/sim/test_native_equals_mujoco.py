@@ -1,0 +1,158 @@
+"""The native backend computes exactly what plain MuJoCo computes."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+from mjlab.managers.event_manager import RecomputeLevel
+
+from tests.sim.conftest import exact_state, make_model, plain_copy
+
+STEPS = 200
+
+
+def test_hopper_meets_the_floor(make_sim):
+    """The other tests would be easy without contacts."""
+    sim = make_sim(1)
+    touched = False
+    for _ in range(STEPS):
+        sim.step()
+        touched |= bool(sim.data.sensordata[0, 6] > 0)
+    assert touched
+
+
+def test_trajectory_is_plain_mujocos_to_the_bit(make_sim):
+    sim = make_sim(3)
+    plain = [plain_copy(sim, env) for env in range(3)]
+    for _ in range(STEPS):
+        sim.step()
+        for data in plain:
+            mujoco.mj_step(sim.mj_model, data)
+    expected = np.stack([np.hstack([d.qpos, d.qvel]) for d in plain])
+    np.testing.assert_array_equal(exact_state(sim), expected)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["xpos", "xquat", "xmat", "cvel", "subtree_com", "site_xpos", "qacc", "sensordata",
+     "actuator_force", "qfrc_bias"],
+)  # fmt: skip
+def test_results_after_forward_are_plain_mujocos_rounded(make_sim, field):
+    sim = make_sim(2)
+    value = getattr(sim.data, field)
+    for _ in range(20):
+        sim.step()
+    plain = plain_copy(sim, env=1)
+    sim.forward()
+    mujoco.mj_forward(sim.mj_model, plain)
+    expected = getattr(plain, field).astype(np.float32)
+    np.testing.assert_array_equal(value[1].numpy().ravel(), expected.ravel())
+
+
+def test_a_field_asked_for_late_is_current_and_changes_nothing(make_sim):
+    asked, silent = make_sim(2), make_sim(2)
+    for _ in range(50):
+        asked.step()
+        silent.step()
+    before = asked.data.xpos.clone()  # First use of the field.
+    asked.forward()
+    assert torch.equal(asked.data.xpos, before)
+    asked, silent = make_sim(2), make_sim(2)
+    for k in range(100):
+        if k == 50:
+            assert asked.data.xipos.abs().sum() > 0
+        asked.step()
+        silent.step()
+    np.testing.assert_array_equal(exact_state(asked), exact_state(silent))
+
+
+def test_writes_to_tensors_reach_mujoco_and_the_rest_stays_exact(make_sim):
+    """A push changes what it writes; what it does not write keeps all 53 bits."""
+    sim = make_sim(2)
+    for _ in range(30):
+        sim.step()
+    plain = plain_copy(sim, env=1)
+    sim.data.qvel[1, 0] += 0.75
+    plain.qvel[0] = sim.data.qvel[1, 0].item()
+    sim.data.xfrc_applied[1, 1, 2] = 25.0
+    plain.xfrc_applied[1, 2] = 25.0
+    for _ in range(STEPS):
+        sim.step()
+        mujoco.mj_step(sim.mj_model, plain)
+    np.testing.assert_array_equal(sim.data.state["qpos"].exact[1], plain.qpos)
+
+
+def test_reset_restores_the_chosen_environments_alone(make_sim):
+    sim, untouched = make_sim(3), make_sim(3)
+    for _ in range(40):
+        sim.step()
+        untouched.step()
+    sim.reset(torch.tensor([1]))
+    default = mujoco.MjData(sim.mj_model)
+    np.testing.assert_array_equal(sim.data.qpos[1].numpy(), np.float32(default.qpos))
+    assert sim.data.qvel[1].abs().sum() == 0
+    assert sim.data.ctrl[1].abs().sum() == 0
+    for _ in range(40):
+        sim.step()
+        untouched.step()
+    for env in (0, 2):
+        np.testing.assert_array_equal(exact_state(sim)[env], exact_state(untouched)[env])
+    for _ in range(40):
+        mujoco.mj_step(sim.mj_model, default)
+    np.testing.assert_array_equal(sim.data.state["qpos"].exact[1], default.qpos)
+
+
+def _changed(sim, name: str, index, value: float) -> mujoco.MjModel:
+    model = make_model()
+    sim.cfg.mujoco.apply(model)
+    getattr(model, name)[index] = value
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("field", "index", "value", "level"),
+    [
+        ("geom_friction", (3, 0), 2.5, RecomputeLevel.none),
+        ("body_mass", 1, 3.5, RecomputeLevel.set_const),
+        ("body_ipos", (1, 0), 0.0625, RecomputeLevel.set_const),
+        ("dof_armature", 6, 0.25, RecomputeLevel.set_const_0),
+        ("actuator_gainprm", (0, 0), 12.5, RecomputeLevel.none),
+        ("dof_damping", 7, 1.5, RecomputeLevel.none),
+    ],
+)
+def test_randomised_env_behaves_like_a_model_built_that_way(
+    make_sim, field, index, value, level
+):
+    """Env 1 is changed; envs 0 and 2 must not notice. Bit for bit."""
+    sim, untouched = make_sim(3), make_sim(3)
+    derived = ("body_subtreemass", "dof_invweight0", "body_invweight0",
+               "tendon_length0", "tendon_invweight0", "actuator_acc0")  # fmt: skip
+    sim.expand_model_fields((field, *(() if level == 0 else derived)))
+    row = (index,) if isinstance(index, int) else index
+    getattr(sim.model, field)[(1, *row)] = value
+    sim.recompute_constants(level)
+    own = _changed(sim, field, index, value)
+    plain = plain_copy(sim, env=1)
+    for _ in range(STEPS):
+        sim.step()
+        untouched.step()
+        mujoco.mj_step(own, plain)
+    np.testing.assert_array_equal(sim.data.state["qpos"].exact[1], plain.qpos)
+    for env in (0, 2):
+        np.testing.assert_array_equal(exact_state(sim)[env], exact_state(untouched)[env])
+    changed = np.abs(exact_state(sim)[1] - exact_state(untouched)[1]).max()
+    assert changed > 1e-6, "the change had no effect, the test proves nothing"
+
+
+def test_model_fields_have_mujoco_warps_shapes(make_sim):
+    sim = make_sim(4)
+    assert sim.model.body_mass.shape == (4, 4)
+    assert sim.model.geom_friction.shape == (4, 4, 3)
+    assert sim.model.actuator_gainprm.shape == (4, 2, 10)
+    assert sim.model.geom_bodyid.shape == (4,)
+    assert sim.data.xmat.shape == (4, 4, 3, 3)
+    assert sim.data.time.shape == (4,)
+    assert sim.get_default_field("body_mass").shape == (4,)
