@@ -15,6 +15,4 @@ class SoloError(Exception):
 
 def unknown_name(kind: str, found: str, allowed: Iterable[str], hint: str) -> SoloError:
     """The error for a name that is not in a closed set."""
-    return SoloError(
-        f"Unknown {kind} {found!r}. Allowed: {', '.join(allowed)}. {hint}"
-    )
+    return SoloError(f"Unknown {kind} {found!r}. Allowed: {', '.join(allowed)}. {hint}")

@@ -10,8 +10,8 @@ import pytest
 
 from solo.robots.build import DEPTH_CAMERA
 from solo.robots.g1 import G1
-from solo.robots.perception_cfg import CameraMountCfg, DepthCameraCfg, HeightMapCfg
 from solo.robots.view import camera_pose_w, cells_in_view, project, standing_pose
+from solo.sensors.perception_cfg import CameraMountCfg, DepthCameraCfg, HeightMapCfg
 
 
 @pytest.fixture(scope="module")

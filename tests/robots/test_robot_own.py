@@ -13,9 +13,9 @@ from mjlab.entity import Entity
 from solo.errors import SoloError
 from solo.robots.build import build_spec, check_joint_order, make_entity_cfg
 from solo.robots.geom_cfg import CapsuleCfg, CollisionGeom, FootCfg
-from solo.robots.perception_cfg import CameraMountCfg
 from solo.robots.robot_cfg import RobotCfg, scale_from_effort
 from solo.robots.view import cells_in_view, standing_pose
+from solo.sensors.perception_cfg import CameraMountCfg
 
 LEG = """
 <body name="{side}_thigh" pos="0 {y} -0.1">

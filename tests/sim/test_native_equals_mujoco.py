@@ -98,7 +98,9 @@ def test_reset_restores_the_chosen_environments_alone(make_sim):
         sim.step()
         untouched.step()
     for env in (0, 2):
-        np.testing.assert_array_equal(exact_state(sim)[env], exact_state(untouched)[env])
+        np.testing.assert_array_equal(
+            exact_state(sim)[env], exact_state(untouched)[env]
+        )
     for _ in range(40):
         mujoco.mj_step(sim.mj_model, default)
     np.testing.assert_array_equal(sim.data.state["qpos"].exact[1], default.qpos)
@@ -142,9 +144,24 @@ def test_randomised_env_behaves_like_a_model_built_that_way(
         mujoco.mj_step(own, plain)
     np.testing.assert_array_equal(sim.data.state["qpos"].exact[1], plain.qpos)
     for env in (0, 2):
-        np.testing.assert_array_equal(exact_state(sim)[env], exact_state(untouched)[env])
+        np.testing.assert_array_equal(
+            exact_state(sim)[env], exact_state(untouched)[env]
+        )
     changed = np.abs(exact_state(sim)[1] - exact_state(untouched)[1]).max()
     assert changed > 1e-6, "the change had no effect, the test proves nothing"
+
+
+def test_moving_a_centre_of_mass_leaves_the_geometry(make_sim):
+    """The thigh's capsule sits in the inertial frame of its body; see geom_sameframe."""
+    sim = make_sim(2)
+    before = sim.data.geom_xpos
+    sim.forward()
+    place = before[1, 2].clone()
+    sim.expand_model_fields(("body_ipos",))
+    sim.model.body_ipos[1, 2, 0] += 0.0625
+    sim.forward()
+    assert torch.equal(before[1, 2], place)
+    assert not torch.equal(sim.data.xipos[0, 2], sim.data.xipos[1, 2])
 
 
 def test_model_fields_have_mujoco_warps_shapes(make_sim):

@@ -68,7 +68,9 @@ def test_the_restarted_env_is_at_the_default_state(make_sim):
     sim = make_sim(3)
     _break_position(sim)
     sim.step()
-    np.testing.assert_array_equal(sim.data.qpos[2].numpy(), np.float32(sim.mj_model.qpos0))
+    np.testing.assert_array_equal(
+        sim.data.qpos[2].numpy(), np.float32(sim.mj_model.qpos0)
+    )
 
 
 def test_healthy_envs_are_not_counted(make_sim):

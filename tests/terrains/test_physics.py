@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg
 from solo.terrains import VARIANTS, TerrainSceneCfg, build_scene
-from solo.terrains.entity import GridTerrain, GridTerrainCfg, add_terrain
+from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainScene
 
 RADIUS_M = 0.02

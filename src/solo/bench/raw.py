@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 import numpy as np
-from numba import carray, njit
+from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage]
 
 from solo.sim import NativeSimulation, libmujoco
-from solo.sim.kernels import call, pointer
+from solo.sim.kernels import call, pointer, select_env
 
 
 class RawLoop:
@@ -78,15 +78,12 @@ def _step_from(
     model_offsets: Any,
     num_substeps: int,
 ) -> None:
-    last = model_fields.shape[0] - 1
     for env in range(lo, hi):
         for f in range(recorded.shape[0]):
             n = recorded[f, 1]
             source = carray(pointer(recorded[f, 0] + env * n * 8), n, np.float64)
             target = carray(pointer(inside[f]), n, np.float64)
             target[:] = source
-        for f in range(last):
-            member = carray(pointer(model + model_offsets[f]), 1, np.int64)
-            member[0] = model_fields[f, 0] + env * model_fields[f, 1]
+        select_env(model, env, model_fields, model_offsets)
         for _ in range(num_substeps):
             call(step, model, data)

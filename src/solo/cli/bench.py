@@ -53,6 +53,8 @@ class BenchSim:
         )
         table = Table("measurement", "value")
         for key, value in result.items():
-            table.add_row(key, f"{value:,.2f}" if isinstance(value, float) else f"{value}")
+            table.add_row(
+                key, f"{value:,.2f}" if isinstance(value, float) else f"{value}"
+            )
         Console().print(table)
         return result

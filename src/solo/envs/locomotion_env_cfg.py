@@ -8,6 +8,7 @@ and randomisation tables are laid over it by the tasks.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from mjlab.envs import ManagerBasedRlEnvCfg
@@ -30,10 +31,10 @@ from mjlab.utils.noise import UniformNoiseCfg
 from mjlab.viewer import ViewerConfig
 
 from solo.envs import mdp
-from solo.robots import RobotCfg
+from solo.envs.grid_terrain import GridTerrainCfg
 from solo.robots.build import make_entity_cfg
-from solo.sim import SoloSimulationCfg
-from solo.terrains.entity import GridTerrainCfg
+from solo.robots.robot_cfg import RobotCfg
+from solo.sim.native import SoloSimulationCfg
 from solo.terrains.scene import TerrainSceneCfg
 
 COMMAND = "twist"
@@ -149,7 +150,7 @@ def _contact_sensor(
 
 def _action_scale(robot: RobotCfg) -> float | dict[str, float]:
     scale = robot.action_scale
-    return scale if isinstance(scale, float) else dict(scale)
+    return dict(scale) if isinstance(scale, Mapping) else float(scale)
 
 
 def _observations(robot: RobotCfg) -> dict[str, ObservationGroupCfg]:
@@ -159,9 +160,7 @@ def _observations(robot: RobotCfg) -> dict[str, ObservationGroupCfg]:
         uniform = UniformNoiseCfg(n_min=-noise, n_max=noise) if noise else None
         return ObservationTermCfg(func=func, params=params, noise=uniform)
 
-    joints = SceneEntityCfg(
-        "robot", joint_names=robot.joint_names, preserve_order=True
-    )
+    joints = SceneEntityCfg("robot", joint_names=robot.joint_names, preserve_order=True)
     proprioception = {
         "base_ang_vel": term(mjlab_mdp.base_ang_vel, 0.2),
         "projected_gravity": term(mjlab_mdp.projected_gravity, 0.05),
@@ -214,7 +213,9 @@ def _rewards(robot: RobotCfg) -> dict[str, RewardTermCfg]:
             weight=5.0,
             params={"command_name": COMMAND, "std": 0.5},
         ),
-        "flat_orientation": RewardTermCfg(func=mjlab_mdp.flat_orientation_l2, weight=-1.0),
+        "flat_orientation": RewardTermCfg(
+            func=mjlab_mdp.flat_orientation_l2, weight=-1.0
+        ),
         "action_rate": RewardTermCfg(func=mjlab_mdp.action_rate_l2, weight=-0.01),
         "joint_acc": RewardTermCfg(func=mjlab_mdp.joint_acc_l2, weight=-2.5e-7),
         "joint_pos_limits": RewardTermCfg(func=mjlab_mdp.joint_pos_limits, weight=-2.0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mjlab  # noqa: F401 - Must be first, see solo.envs.
+
 from solo.errors import unknown_name
 from solo.robots.g1 import G1
 from solo.robots.robot_cfg import RobotCfg

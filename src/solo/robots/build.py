@@ -8,6 +8,7 @@ is removed, so that nothing applies twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import mujoco
@@ -16,8 +17,8 @@ from mjlab.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 
 from solo.errors import SoloError
 from solo.robots.geom_cfg import CollisionGeom
-from solo.robots.perception_cfg import CAMERA_TO_MUJOCO
 from solo.robots.robot_cfg import RobotCfg
+from solo.sensors.perception_cfg import CAMERA_TO_MUJOCO
 
 DEPTH_CAMERA = "depth_camera"
 """Name of the camera (MuJoCo axes) and of the site (camera axes) at the mount."""
@@ -68,16 +69,15 @@ def make_entity_cfg(cfg: RobotCfg, visual: bool = True) -> EntityCfg:
     def spec_fn() -> mujoco.MjSpec:
         return build_spec(cfg, visual)
 
+    default_pos = cfg.joint_values(cfg.default_joint_pos)
     return EntityCfg(
         init_state=EntityCfg.InitialStateCfg(
             pos=(0.0, 0.0, cfg.base_height_m),
-            joint_pos=dict(
-                zip(
-                    cfg.joint_names,
-                    cfg.joint_values(cfg.default_joint_pos),
-                    strict=True,
-                )
-            ),
+            # mjlab matches from the left; "$" keeps leg_1 from matching leg_10.
+            joint_pos={
+                f"{re.escape(name)}$": value
+                for name, value in zip(cfg.joint_names, default_pos, strict=True)
+            },
         ),
         spec_fn=spec_fn,
         articulation=EntityArticulationInfoCfg(

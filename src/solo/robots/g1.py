@@ -13,8 +13,8 @@ from __future__ import annotations
 from mjlab.asset_zoo.robots.unitree_g1 import g1_constants
 
 from solo.robots.geom_cfg import CapsuleCfg, CollisionGeom, FootCfg
-from solo.robots.perception_cfg import CameraMountCfg
 from solo.robots.robot_cfg import RobotCfg, scale_from_effort
+from solo.sensors.perception_cfg import CameraMountCfg
 
 SIDES = ("left", "right")
 
@@ -60,8 +60,8 @@ SOLE_POINTS = {
 def _foot(side: str) -> FootCfg:
     # Radius: not stated in the paper; chosen because smaller spheres sink below their
     # centre at touch-down and are then pushed sideways by the neighbouring cells of a
-    # 0.025 m height field. Landing at 1 m/s, the false sideways impulse is 22 % of the
-    # vertical one at 0.010 m, 6 % at 0.015 m, 2 % at 0.020 m and no less above.
+    # 0.025 m height field. Landing at 1 m/s, the false sideways impulse is 19 % of the
+    # vertical one at 0.010 m, 9 % at 0.015 m, 2 % at 0.020 m and 2 % at 0.030 m.
     return FootCfg(
         body=f"{side}_ankle_roll_link",
         site=f"{side}_foot",
@@ -93,7 +93,7 @@ def _limb_geoms(side: str) -> tuple[CollisionGeom, ...]:
 
 
 def _limb_view(side: str) -> tuple[CapsuleCfg, ...]:
-    """Capsules around the visual meshes; a test checks that no vertex stands out."""
+    """Capsules around the visual meshes, which stand out by less than 2 cm."""
     return (
         CapsuleCfg(
             f"{side}_hip_yaw_link", ((0.02, 0.0, 0.06), (-0.075, 0.0, -0.175)), 0.055
@@ -125,7 +125,12 @@ G1 = RobotCfg(
     termination_bodies=("pelvis", "torso_link"),
     feet=(_foot("left"), _foot("right")),
     hip_joints=(".*_hip_(yaw|roll)_joint",),
-    upper_body_joints=("waist_.*_joint", ".*_shoulder_.*_joint", ".*_elbow_joint"),
+    upper_body_joints=(
+        "waist_.*_joint",
+        ".*_shoulder_.*_joint",
+        ".*_elbow_joint",
+        ".*_wrist_roll_joint",  # The paper's elbow yaw.
+    ),
     leg_joints=(".*_hip_pitch_joint", ".*_knee_joint", ".*_ankle_.*_joint"),
     collision=(
         _sphere("pelvis", "pelvis", 0.07, 0.0, 0.0, -0.08),

@@ -15,7 +15,7 @@ from mjlab.actuator import BuiltinPositionActuatorCfg
 
 from solo.errors import SoloError
 from solo.robots.geom_cfg import CapsuleCfg, CollisionGeom, FootCfg
-from solo.robots.perception_cfg import CameraMountCfg, DepthCameraCfg, HeightMapCfg
+from solo.sensors.perception_cfg import CameraMountCfg, DepthCameraCfg, HeightMapCfg
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from mjlab.entity import Entity
 
 from solo.robots.build import DEPTH_CAMERA, make_entity_cfg
-from solo.robots.perception_cfg import CAMERA_TO_MUJOCO, DepthCameraCfg
 from solo.robots.robot_cfg import RobotCfg
+from solo.sensors.perception_cfg import CAMERA_TO_MUJOCO, DepthCameraCfg
 
 
 def standing_pose(

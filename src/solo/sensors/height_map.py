@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from solo.robots.perception_cfg import HeightMapCfg
+from solo.sensors.perception_cfg import HeightMapCfg
 from solo.terrains.grid import HeightGrid
 
 

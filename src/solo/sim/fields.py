@@ -179,20 +179,20 @@ class NativeModel:
         return tensor
 
 
-_WARP_FIELDS = {f.name: f.type for f in dataclasses.fields(mjwarp.Model)}
+_WARP_FIELDS: dict[str, Any] = {
+    f.name: f.type for f in dataclasses.fields(mjwarp.Model)
+}
 
 
 def _is_batched(name: str) -> bool:
     return getattr(_WARP_FIELDS.get(name), "shape", ("",))[0] == "*"
 
 
-def _warp_shape(
-    model: mujoco.MjModel, name: str, value: np.ndarray
-) -> tuple[int, ...]:
+def _warp_shape(model: mujoco.MjModel, name: str, value: np.ndarray) -> tuple[int, ...]:
     """The shape of one environment's row in MuJoCo Warp, e.g. vectors unpacked."""
-    declared = _WARP_FIELDS.get(name)
     if not _is_batched(name):
         return value.shape
+    declared = _WARP_FIELDS[name]
     sizes = [getattr(model, d) if isinstance(d, str) else d for d in declared.shape[1:]]
     inner = getattr(declared.dtype, "_shape_", ())
     return (*sizes, *inner)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, njit, types  # pyright: ignore[reportPrivateImportUsage]
 from numba.extending import intrinsic
 
 # Value of every mjData.warning[k].number between steps. MuJoCo prints a warning only
@@ -31,20 +31,14 @@ from numba.extending import intrinsic
 WARNING_BASELINE = 1000
 
 
-@intrinsic
-def pointer(typingctx: Any, address: Any) -> Any:
-    """Reinterpret an integer as a pointer."""
-
+def _pointer(typingctx: Any, address: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
 
     return types.voidptr(types.int64), codegen
 
 
-@intrinsic
-def call(typingctx: Any, function: Any, model: Any, data: Any) -> Any:
-    """Call ``void function(const mjModel*, mjData*)`` at an address."""
-
+def _call(typingctx: Any, function: Any, model: Any, data: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte_pointer = ir.IntType(8).as_pointer()
         function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, byte_pointer])
@@ -56,6 +50,13 @@ def call(typingctx: Any, function: Any, model: Any, data: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), codegen
 
 
+pointer: Any = intrinsic(_pointer)
+"""Reinterpret an integer as a pointer."""
+
+call: Any = intrinsic(_call)
+"""Call ``void function(const mjModel*, mjData*)`` at an address."""
+
+
 @njit(nogil=True, cache=True)
 def merge_rows(tensor: Any, exact: Any, lo: int, hi: int) -> None:
     """Take into ``exact`` what was written to ``tensor`` since they last agreed."""
@@ -64,6 +65,26 @@ def merge_rows(tensor: Any, exact: Any, lo: int, hi: int) -> None:
             value = tensor[row, k]
             if np.float32(exact[row, k]) != value:
                 exact[row, k] = value
+
+
+@njit(nogil=True, cache=True)
+def select_env(model: int, env: int, model_fields: Any, model_offsets: Any) -> None:
+    """Point a thread's model at the randomised parameters of an environment.
+
+    Args:
+        model: Address of the thread's copy of ``mjModel``.
+        env: The environment.
+        model_fields: int64 [fields, 2]: exact float64 array, row length in bytes.
+        model_offsets: int64 [fields]: byte offset in ``mjModel``. The last field is the
+            mean inertia, a number in the struct instead of a pointer to an array.
+    """
+    last = model_fields.shape[0] - 1
+    for f in range(last):
+        member = carray(pointer(model + model_offsets[f]), 1, np.int64)
+        member[0] = model_fields[f, 0] + env * model_fields[f, 1]
+    source = carray(pointer(model_fields[last, 0] + env * 8), 1, np.float64)
+    number = carray(pointer(model + model_offsets[last]), 1, np.float64)
+    number[0] = source[0]
 
 
 @njit(nogil=True, cache=True)
@@ -96,9 +117,8 @@ def advance(
         state_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
         outputs: int64 [fields, 2]: float32 tensor, row length.
         outputs_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
-        model_fields: int64 [fields, 2]: exact float64 array, row length in bytes.
-        model_offsets: int64 [fields]: byte offset in ``mjModel``; the mean inertia,
-            a number in the struct instead of an array, comes last.
+        model_fields: See ``select_env``.
+        model_offsets: See ``select_env``.
         status: uint8 [environments], set to 1 where MuJoCo warned or the state is
             not finite.
         keep_state: Whether to store the state that the functions leave behind.
@@ -114,15 +134,7 @@ def advance(
                     exact[k] = tensor[k]
                 inside[k] = exact[k]
 
-        last = model_fields.shape[0] - 1
-        for f in range(last):
-            member = carray(pointer(model + model_offsets[f]), 1, np.int64)
-            member[0] = model_fields[f, 0] + env * model_fields[f, 1]
-        mean_inertia = carray(pointer(model + model_offsets[last]), 1, np.float64)
-        mean_inertia[0] = carray(
-            pointer(model_fields[last, 0] + env * 8), 1, np.float64
-        )[0]
-
+        select_env(model, env, model_fields, model_offsets)
         for f in range(functions.shape[0]):
             call(functions[f], model, data)
 

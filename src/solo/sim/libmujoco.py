@@ -21,6 +21,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+
 @functools.cache
 def load_library() -> ctypes.CDLL:
     """Load the shared library that the Python bindings themselves use."""

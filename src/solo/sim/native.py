@@ -30,6 +30,7 @@ from mjlab.managers.event_manager import _DERIVED_FIELDS, RecomputeLevel
 from mjlab.sim import SimulationCfg
 from mjlab.sim.sim import Simulation
 from mjlab.utils.nan_guard import NanGuard
+from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
 from solo.sim import kernels, libmujoco
@@ -168,6 +169,10 @@ class NativeSimulation(Simulation):
             raise ValueError(f"Fields not found in model: {unknown}")
         for name in fields:
             self._model.expand(name)
+        if {"body_ipos", "body_iquat"} & set(fields):
+            # MuJoCo notes at compile time which geoms sit in the inertial frame of
+            # their body; they would move along with the centre of mass.
+            disable_model_sameframe_shortcuts(self._mj_model)
         self._expanded_fields.update(fields)
         self._build_tables()
 

@@ -1,7 +1,6 @@
 """Height-grid terrains: families, the 17 variants, the scene, and their MuJoCo form.
 
-`solo.terrains.entity` is imported by name where mjlab is wanted; everything here needs
-NumPy only.
+Nothing here needs mjlab or torch; `solo.envs.grid_terrain` makes an mjlab entity of it.
 """
 
 from solo.terrains.grid import HeightGrid

@@ -10,7 +10,7 @@ from solo.envs.mdp.terrain import grid_terrain
 from solo.sensors.height_map import HeightMap
 
 
-class height_map:  # noqa: N801 - mjlab names terms in lower case.
+class height_map:
     """Clean local height map [B, Y, X]: terrain height minus base height, metres."""
 
     def __init__(self, cfg: ObservationTermCfg, env: ManagerBasedRlEnv) -> None:

@@ -7,7 +7,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.envs.mdp import nan_detection
 
 from solo.envs.mdp.terrain import grid_terrain
-from solo.sim import NativeSimulation
+from solo.sim.native import NativeSimulation
 
 
 def physics_diverged(env: ManagerBasedRlEnv) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mjlab.envs import ManagerBasedRlEnv
 
-from solo.terrains.entity import GridTerrain
+from solo.envs.grid_terrain import GridTerrain
 
 
 def grid_terrain(env: ManagerBasedRlEnv) -> GridTerrain:

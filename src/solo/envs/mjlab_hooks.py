@@ -16,8 +16,8 @@ import mjlab.scene.scene as mjlab_scene
 from mjlab.sim.sim import Simulation
 from mjlab.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
 
-from solo.sim import NativeSimulation, use_native
-from solo.terrains.entity import GridTerrain, GridTerrainCfg
+from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg
+from solo.sim.native import NativeSimulation, use_native
 
 
 def make_simulation(*, cfg: Any, device: str, **kwargs: Any) -> Simulation:
@@ -28,11 +28,12 @@ def make_simulation(*, cfg: Any, device: str, **kwargs: Any) -> Simulation:
 
 def make_terrain(cfg: TerrainEntityCfg, device: str) -> TerrainEntity:
     """Build the terrain that a configuration asks for."""
-    cls = GridTerrain if isinstance(cfg, GridTerrainCfg) else TerrainEntity
-    return cls(cfg, device=device)
+    if isinstance(cfg, GridTerrainCfg):
+        return GridTerrain(cfg, device=device)
+    return TerrainEntity(cfg, device=device)
 
 
 def install() -> None:
     """Make mjlab build our simulation and terrain where a configuration asks for it."""
-    mjlab_env.Simulation = make_simulation  # pyright: ignore[reportAttributeAccessIssue]
-    mjlab_scene.TerrainEntity = make_terrain  # pyright: ignore[reportAttributeAccessIssue]
+    mjlab_env.Simulation = make_simulation  # type: ignore[misc]
+    mjlab_scene.TerrainEntity = make_terrain  # type: ignore[misc]

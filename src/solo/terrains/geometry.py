@@ -1,18 +1,13 @@
-"""The height grid as MuJoCo geometry and as mjlab's terrain entity."""
+"""The height grid as MuJoCo geometry."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import mujoco
 import numpy as np
-import torch
-from mjlab.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
-from mjlab.utils import spec_config as spec_cfg
 
 from solo.terrains.grid import HeightGrid
 from solo.terrains.patch import UNIT_M
-from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene
+from solo.terrains.scene import TerrainScene
 from solo.terrains.variants import FAMILY_RGB, get_variant
 
 BASE_M = 0.5
@@ -137,65 +132,3 @@ def _add_border(body: mujoco.MjsBody, scene: TerrainScene) -> None:
             mass=0.0,
             group=0,
         )
-
-
-@dataclass
-class GridTerrainCfg(TerrainEntityCfg):
-    """Terrain that is generated as one height grid."""
-
-    scene: TerrainSceneCfg = field(default_factory=TerrainSceneCfg)
-    """Variants, levels, sizes and seed."""
-
-    textures: tuple[spec_cfg.TextureCfg, ...] = ()
-    """None by default: each height field has the colour of its family."""
-
-    materials: tuple[spec_cfg.MaterialCfg, ...] = ()
-    """None by default, as for textures."""
-
-    def build(self) -> TerrainEntity:
-        """Not used; the entity needs a device."""
-        raise TypeError(
-            "GridTerrainCfg.build() lacks a device; call GridTerrain(cfg, device=...)."
-        )
-
-
-class GridTerrain(TerrainEntity):
-    """mjlab's terrain entity on our grid, which it keeps for height maps and depth.
-
-    `terrain_levels` and `terrain_types` index the levels and `variant_names`.
-    """
-
-    cfg: GridTerrainCfg
-
-    def __init__(self, cfg: GridTerrainCfg, device: str) -> None:
-        super().__init__(cfg, device)
-
-    @property
-    def terrain_scene(self) -> TerrainScene:
-        """The generated scene with its origins and difficulties."""
-        return self._terrain_scene
-
-    @property
-    def grid(self) -> HeightGrid:
-        """The heights that physics was built from."""
-        return self._terrain_scene.grid
-
-    @property
-    def variant_names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self._terrain_scene.cfg.variants
-
-    def _build_spec(self) -> None:
-        self._spec = mujoco.MjSpec()
-        self._terrain_scene = build_scene(self.cfg.scene)
-        add_terrain(self._spec, self._terrain_scene)
-
-        num_columns = len(self.variant_names)
-        proportions = np.full(num_columns, 1.0 / num_columns)
-        self._configure_env_origins(self._terrain_scene.origins_m, proportions)
-        self._flat_patches: dict[str, torch.Tensor] = {}
-        self._flat_patch_radii: dict[str, float] = {}
-        if self.cfg.debug_vis:
-            self._add_env_origin_sites()
-            self._add_terrain_origin_sites()
-            self._add_flat_patch_sites()
