@@ -22,7 +22,8 @@ HOPPER = """
       <site name="top" pos="0 0 0.1"/>
       <body name="leg" pos="0 0 -0.05">
         <joint name="hip" axis="0 1 0" range="-1 1" damping="0.1"/>
-        <geom name="thigh" type="capsule" size="0.02" fromto="0 0 0 0.1 0 -0.2" mass="1"/>
+        <geom name="thigh" type="capsule" size="0.02"
+          fromto="0 0 0 0.1 0 -0.2" mass="1"/>
         <body name="shank" pos="0.1 0 -0.2">
           <joint name="knee" axis="0 1 0" range="-1 1" damping="0.1" armature="0.01"/>
           <geom name="foot" type="sphere" size="0.03" pos="-0.1 0 -0.2" mass="0.5"/>
@@ -83,6 +84,14 @@ def plain_copy(sim: NativeSimulation, env: int = 0) -> mujoco.MjData:
             array = getattr(data, name)
             array[:] = twin.exact[env].reshape(array.shape)
     return data
+
+
+def assert_same_bits(
+    sim: NativeSimulation, other: NativeSimulation, *envs: int
+) -> None:
+    """Some environments of two simulations are in exactly the same state."""
+    rows = list(envs)
+    np.testing.assert_array_equal(exact_state(sim)[rows], exact_state(other)[rows])
 
 
 def exact_state(sim: NativeSimulation) -> np.ndarray:
