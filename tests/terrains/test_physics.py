@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import mujoco
 import numpy as np
 import pytest
 
 from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg
+from solo.sim.height_field import compile_sphere_contacts, direct_sphere_contacts
 from solo.terrains import VARIANTS, TerrainSceneCfg, build_scene
 from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainScene
@@ -70,10 +73,13 @@ def is_away_from_risers(
     return steepest <= grid.slope_threshold * grid.cell_m
 
 
-def drop_balls(scene: TerrainScene, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def drop_balls(
+    scene: TerrainScene, x: np.ndarray, y: np.ndarray, direct: bool
+) -> np.ndarray:
     """Height of the lowest point of each ball after it came to rest.
 
-    Balls move along z only, so that they stay where they were dropped.
+    Balls move along z only, so that they stay where they were dropped. Their contacts
+    are those of the native backend (`direct`) or MuJoCo's own.
     """
     spec = mujoco.MjSpec()
     spec.option.timestep = 0.005
@@ -90,8 +96,13 @@ def drop_balls(scene: TerrainScene, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         )
     model = spec.compile()
     data = mujoco.MjData(model)
-    for _ in range(120):
-        mujoco.mj_step(model, data)
+    contacts: AbstractContextManager[None] = nullcontext()
+    if direct:
+        function = compile_sphere_contacts(model, data)
+        contacts = direct_sphere_contacts(function.address)
+    with contacts:
+        for _ in range(200):
+            mujoco.mj_step(model, data)
     assert np.abs(data.qvel).max() < 0.05
     return data.geom_xpos[-len(x) :, 2] - RADIUS_M
 
@@ -108,10 +119,13 @@ def sample_points(
     return xy[:, 0], xy[:, 1]
 
 
-def test_balls_rest_on_the_surface_of_every_variant(scene: TerrainScene) -> None:
+@pytest.mark.parametrize("direct", [True, False])
+def test_balls_rest_on_the_surface_of_every_variant(
+    scene: TerrainScene, direct: bool
+) -> None:
     points = [sample_points(scene, c, 30, seed=0) for c in range(len(VARIANTS))]
     x, y = (np.concatenate(axis) for axis in zip(*points, strict=True))
-    rest_m = drop_balls(scene, x, y)
+    rest_m = drop_balls(scene, x, y, direct)
     np.testing.assert_allclose(rest_m, scene.grid.surface_at(x, y), atol=0.01)
     is_level = np.ptp(heights_around(scene, x, y, reach=1), axis=(1, 2)) == 0
     assert is_level.sum() > 300
@@ -120,16 +134,19 @@ def test_balls_rest_on_the_surface_of_every_variant(scene: TerrainScene) -> None
     )
 
 
-def test_balls_on_seams_do_not_fall_through(scene: TerrainScene) -> None:
-    # Seams between columns lie at y = -60, -52, ...; the rim of all patches at x = +-4
-    # and y = +-68, where the border's boxes begin one cell further out.
+@pytest.mark.parametrize("direct", [True, False])
+def test_balls_between_patches_do_not_fall_through(
+    scene: TerrainScene, direct: bool
+) -> None:
+    # Patches meet at y = -60, -52, ...; the rim of all of them is at x = +-4 and
+    # y = +-68, where the border's boxes begin one cell further out.
     rng = np.random.default_rng(0)
     seams = np.arange(-60.0, 61.0, 8.0)
     x = np.concatenate(
         [rng.uniform(-4, 4, 32), [4.0, -4.0, 4.05, -4.05] * 8, [4.05, 4]]
     )
     y = np.concatenate([seams, seams, rng.uniform(-68, 68, 32), [68.05, -68.0]])
-    rest_m = drop_balls(scene, x, y)
+    rest_m = drop_balls(scene, x, y, direct)
     around = heights_around(scene, x, y, reach=1)
     assert (rest_m > around.min(axis=(1, 2)) - 0.01).all()
     assert (rest_m < around.max(axis=(1, 2)) + 0.01).all()
@@ -165,14 +182,12 @@ def test_there_is_ground_everywhere(scene: TerrainScene, model: mujoco.MjModel) 
     assert (hits <= around.max(axis=(1, 2)) + 1e-6).all()
 
 
-def test_every_patch_is_one_height_field(
-    scene: TerrainScene, model: mujoco.MjModel
-) -> None:
+def test_all_patches_are_one_height_field(model: mujoco.MjModel) -> None:
     names = [model.geom(i).name for i in range(model.ngeom)]
-    assert names[:17] == [f"terrain_0_{name}" for name in VARIANTS]
-    assert names[17:] == [f"terrain_border_{k}" for k in range(4)]
-    assert set(model.hfield_ncol) == {326}  # 2 * 160 + 3 + 3, one level only.
-    assert set(model.hfield_nrow[1:-1]) == {322}  # 2 * 160 + 1 + 1
+    assert names == ["terrain", *(f"terrain_border_{k}" for k in range(4))]
+    # Two vertices per cell, and three on either side for the first cells of border.
+    assert model.hfield_ncol.tolist() == [2 * 160 + 6]
+    assert model.hfield_nrow.tolist() == [2 * 160 * len(VARIANTS) + 6]
 
 
 def test_entity_places_environments_on_all_variants_equally() -> None:
@@ -193,4 +208,4 @@ def test_entity_places_environments_on_all_variants_equally() -> None:
     np.testing.assert_allclose(
         terrain.terrain_origins.numpy(), terrain.terrain_scene.origins_m, atol=1e-6
     )
-    assert terrain.spec.compile().ngeom == 3 * 2 + 4
+    assert terrain.spec.compile().ngeom == 5  # One height field, four border boxes.

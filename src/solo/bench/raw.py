@@ -60,8 +60,9 @@ class RawLoop:
             self._sim.pool.run(work, self._sim.num_envs)
 
         start = time.perf_counter()
-        for table in tables:
-            run(table)
+        with self._sim.collision():
+            for table in tables:
+                run(table)
         return time.perf_counter() - start
 
 

@@ -58,7 +58,7 @@ def make_locomotion_env_cfg(
         num_envs: Number of environments.
         terrain: The scene; by default the paper's 10 x 17 curriculum.
         sim: Physics settings; see ``make_simulation_cfg``.
-        play: Without noise and pushes, and with episodes that do not time out soon.
+        play: For looking: visual meshes, no noise, no pushes, episodes without end.
         seed: Seed of everything random but the terrain, which has its own.
     """
     cfg = ManagerBasedRlEnvCfg(
@@ -71,7 +71,9 @@ def make_locomotion_env_cfg(
             terrain=GridTerrainCfg(
                 scene=terrain or TerrainSceneCfg(), max_init_terrain_level=5
             ),
-            entities={"robot": make_entity_cfg(robot)},
+            # Meshes are for looking. MuJoCo clears a flag per triangle in each step,
+            # an eighth of the time of a step for the G1.
+            entities={"robot": make_entity_cfg(robot, visual=play)},
             sensors=(
                 _contact_sensor(
                     FEET_CONTACT,
@@ -130,7 +132,13 @@ def make_simulation_cfg(**changes: Any) -> SoloSimulationCfg:
     settings: dict[str, Any] = dict(
         nconmax=64,
         njmax=320,
-        mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20),
+        mujoco=MujocoCfg(
+            timestep=0.005,
+            iterations=10,
+            ls_iterations=20,
+            # The tree over a body's geoms pays for itself with far more geoms.
+            disableflags=("midphase",),
+        ),
     )
     return SoloSimulationCfg(**{**settings, **changes})
 

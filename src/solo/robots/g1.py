@@ -79,13 +79,10 @@ def _sphere(name: str, body: str, radius: float, *pos: float) -> CollisionGeom:
 def _limb_geoms(side: str) -> tuple[CollisionGeom, ...]:
     return (
         _sphere(f"{side}_thigh", f"{side}_hip_yaw_link", 0.055, -0.030, 0.0, -0.10),
-        # One capsule costs no more than the three spheres it replaces, and leaves no
-        # gap for the edge of a step.
-        CollisionGeom(
-            f"{side}_shank",
-            f"{side}_knee_link",
-            0.045,
-            fromto=((0.01, 0.0, 0.0), (0.01, 0.0, -0.22)),
+        # Spheres that overlap, so that the edge of a step finds no gap between them.
+        *(
+            _sphere(f"{side}_shank_{k}", f"{side}_knee_link", 0.045, 0.01, 0.0, z)
+            for k, z in enumerate((0.0, -0.075, -0.15, -0.22))
         ),
         _sphere(f"{side}_elbow", f"{side}_elbow_link", 0.035, 0.0, 0.0, -0.01),
         _sphere(f"{side}_hand", f"{side}_wrist_yaw_link", 0.045, 0.10, 0.0, 0.0),

@@ -45,23 +45,29 @@ def function_address(name: str) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def pointer_offsets(model: mujoco.MjModel, fields: Sequence[str]) -> dict[str, int]:
-    """Find the byte offset in ``mjModel`` of the pointer to each array.
+def pointer_offsets(
+    struct: mujoco.MjModel | mujoco.MjData, fields: Sequence[str]
+) -> dict[str, int]:
+    """Find the byte offset in ``mjModel`` or ``mjData`` of the pointers to arrays.
+
+    The arrays follow each other in one buffer in the order of their declaration, so an
+    empty array has the same address as the next one that is not empty, and of several
+    members with the same value the last one is meant.
 
     Args:
-        model: Any model in which the arrays are not empty.
+        struct: A model or data in which the arrays are not empty.
         fields: Names of the arrays, as the bindings spell them.
     """
-    words = _read(model._address).view(np.uint64)
+    words = _read(struct._address).view(np.uint64)
     offsets = {}
     for field in fields:
-        hits = np.flatnonzero(words == np.uint64(getattr(model, field).ctypes.data))
-        if len(hits) != 1:
+        hits = np.flatnonzero(words == np.uint64(getattr(struct, field).ctypes.data))
+        if not len(hits) or not getattr(struct, field).size:
             raise RuntimeError(
-                f"Found {len(hits)} places for mjModel.{field} in MuJoCo "
-                f"{mujoco.__version__}, expected 1. Use the Warp backend."
+                f"No place found for the array {field!r} in a struct of MuJoCo "
+                f"{mujoco.__version__}, or the array is empty. Use the Warp backend."
             )
-        offsets[field] = int(hits[0]) * 8
+        offsets[field] = int(hits[-1]) * 8
     return offsets
 
 

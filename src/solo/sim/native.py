@@ -19,7 +19,11 @@ What differs from mjlab's own simulation:
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +37,7 @@ from mjlab.utils.nan_guard import NanGuard
 from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
-from solo.sim import kernels, libmujoco
+from solo.sim import height_field, kernels, libmujoco
 from solo.sim.fields import NativeData, NativeModel, make_twin
 from solo.sim.pool import WorkerPool, available_cores
 from solo.sim.worker import Worker, build_tables
@@ -56,6 +60,9 @@ class SoloSimulationCfg(SimulationCfg):
     """``native``: MuJoCo C on CPU. ``warp``: stock mjlab. ``auto``: native on CPU."""
     num_threads: int | None = None
     """Threads of the native backend. None: one per core this process may use."""
+    direct_sphere_contacts: bool = True
+    """Native backend: our contacts of spheres with height fields, see
+    ``solo.sim.height_field``. False: MuJoCo's own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,6 +124,7 @@ class NativeSimulation(Simulation):
             self.diverged = torch.zeros(self.num_envs, dtype=torch.bool)
         self.divergence_count = 0
         self._build_tables()
+        self.collision = self._choose_collision()
         self._sensor_context = None
         self.use_cuda_graph = False
         self.create_graph()
@@ -213,7 +221,8 @@ class NativeSimulation(Simulation):
         self._has_run = True
         self._model.merge_written()
         self._status[:] = 0
-        self.pool.run(self._bind(functions, keep_state), self.num_envs)
+        with self.collision():
+            self.pool.run(self._bind(functions, keep_state), self.num_envs)
         bad = np.flatnonzero(self._status)
         if len(bad):
             self._restart(bad)
@@ -249,10 +258,20 @@ class NativeSimulation(Simulation):
         """Put diverged environments to the default state and count them."""
         self.reset(torch.from_numpy(bad))
         work = self._bind(_FORWARD, keep_state=True)
-        for env in bad:
-            work(0, int(env), int(env) + 1)
+        with self.collision():
+            for env in bad:
+                work(0, int(env), int(env) + 1)
         self.diverged[bad] = True
         self.divergence_count += len(bad)
+
+    def _choose_collision(self) -> Callable[[], AbstractContextManager[None]]:
+        """What to do to MuJoCo's table of collision functions while stepping."""
+        has_spheres = (self._mj_model.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE).any()
+        wanted = getattr(self.cfg, "direct_sphere_contacts", True)
+        if not (wanted and has_spheres and self._mj_model.nhfield):
+            return contextlib.nullcontext
+        function = height_field.compile_sphere_contacts(self._mj_model, self._mj_data)
+        return functools.partial(height_field.direct_sphere_contacts, function.address)
 
     def _build_tables(self) -> None:
         self.tables = build_tables(

@@ -1,0 +1,171 @@
+"""Agents that need no training: the baselines of the benchmark and of the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+from mjlab.envs.mdp.actions import JointPositionAction
+from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
+
+from solo.errors import SoloError, unknown_name
+from solo.robots.robot_cfg import RobotCfg
+
+
+class Agent(Protocol):
+    """Anything that acts in an environment."""
+
+    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
+        """Actions [B, joints] for the environments' current states."""
+        ...
+
+
+class ZeroAgent:
+    """Always asks for the default pose; the G1 tips over within two seconds."""
+
+    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
+        return torch.zeros(
+            env.num_envs, env.action_manager.total_action_dim, device=env.device
+        )
+
+
+@dataclass(frozen=True)
+class RandomAgent:
+    """Draws every action from a normal distribution around the default pose."""
+
+    std: float = 0.5
+    """Standard deviation, in units of action."""
+
+    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
+        shape = (env.num_envs, env.action_manager.total_action_dim)
+        return self.std * torch.randn(shape, device=env.device)
+
+
+@dataclass(frozen=True)
+class StandCfg:
+    """Joints and gains of the standing feedback; the defaults are the G1's.
+
+    Joints are patterns as in `RobotCfg`. Not from the paper; the gains were chosen
+    because they keep the G1 up with its motors' gains 30 % off.
+    """
+
+    ankle_pitch: tuple[str, ...] = (".*_ankle_pitch_joint",)
+    """Joints whose positive direction pushes the body backwards."""
+    ankle_roll: tuple[str, ...] = (".*_ankle_roll_joint",)
+    """Joints whose positive direction pushes the body to the left."""
+    waist_pitch: tuple[str, ...] = ("waist_pitch_joint",)
+    """Joints whose positive direction bends the torso forwards."""
+    waist_roll: tuple[str, ...] = ("waist_roll_joint",)
+    """Joints whose positive direction bends the torso to the right."""
+    aim_m: float = -0.02
+    """Where to hold the centre of mass, ahead of the foot sites.
+
+    The G1's sites are 4 cm ahead of its ankles.
+    """
+    offset_gain: float = 20.0
+    """Lean per distance from the aim, rad/m."""
+    velocity_gain: float = 4.0
+    """Lean per velocity of the base, rad s/m."""
+    roll_share: float = 1.0
+    """Share of the lean that the ankle rolls take; two feet apart help sideways."""
+    waist_gain: float = 2.0
+    """Waist angle per tilt of the torso, rad/rad."""
+
+
+class StandAgent:
+    """Stands still: ankles hold the centre of mass over the feet, the waist upright.
+
+    PD control alone cannot: tipping over the ankles takes 219 Nm/rad, both ankles of
+    the G1 give 57 Nm/rad. The agent reads the true state, so it is no policy that a
+    robot could run.
+    """
+
+    def __init__(
+        self, env: ManagerBasedRlEnv, robot: RobotCfg, cfg: StandCfg | None = None
+    ) -> None:
+        self.cfg = cfg or StandCfg()
+        entity = env.scene["robot"]
+        self._root = entity.indexing.root_body_id
+        self._feet, _ = entity.find_sites([foot.site for foot in robot.feet])
+        self._torso, _ = entity.find_bodies(robot.torso_body)
+        self._scale = _action_scale(env)
+        names = _action_term(env).target_names
+
+        def ids(patterns: tuple[str, ...]) -> list[int]:
+            found = robot.find_joints(patterns)
+            if not found:
+                raise SoloError(
+                    f"{robot.name}: pattern {' | '.join(patterns)!r} of the standing "
+                    f"agent matches no policy joint. Policy joints: "
+                    f"{', '.join(robot.joint_names)}. Give a StandCfg for this robot."
+                )
+            return [names.index(name) for name in found]
+
+        self._ankle_pitch = ids(self.cfg.ankle_pitch)
+        self._ankle_roll = ids(self.cfg.ankle_roll)
+        self._waist_pitch = ids(self.cfg.waist_pitch)
+        self._waist_roll = ids(self.cfg.waist_roll)
+
+    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
+        cfg, data = self.cfg, env.scene["robot"].data
+        heading = yaw_quat(data.root_link_quat_w)
+        feet_w = data.site_pos_w[:, self._feet].mean(dim=1)
+        offset_h = quat_apply_inverse(
+            heading, env.sim.data.subtree_com[:, self._root] - feet_w
+        )
+        velocity_h = quat_apply_inverse(heading, data.root_link_lin_vel_w)
+        offset_h[:, 0] -= cfg.aim_m
+        lean_h = cfg.offset_gain * offset_h + cfg.velocity_gain * velocity_h  # [B, 3]
+
+        # The world's up in the torso: x is positive when it leans back, y when it
+        # leans right.
+        torso_quat_w = data.body_link_quat_w[:, self._torso[0]]
+        up_w = torch.zeros_like(offset_h)
+        up_w[:, 2] = 1.0
+        up_torso = quat_apply_inverse(torso_quat_w, up_w)
+
+        offsets = torch.zeros_like(self._scale)  # [B, joints], radians.
+        offsets[:, self._ankle_pitch] = lean_h[:, :1]
+        offsets[:, self._ankle_roll] = -cfg.roll_share * lean_h[:, 1:2]
+        offsets[:, self._waist_pitch] = cfg.waist_gain * up_torso[:, :1]
+        offsets[:, self._waist_roll] = -cfg.waist_gain * up_torso[:, 1:2]
+        return offsets / self._scale
+
+
+def _action_term(env: ManagerBasedRlEnv) -> JointPositionAction:
+    """The one term that commands the joints."""
+    terms = [env.action_manager.get_term(n) for n in env.action_manager.active_terms]
+    if len(terms) != 1 or not isinstance(terms[0], JointPositionAction):
+        raise TypeError(
+            f"Action terms are {[type(term).__name__ for term in terms]}; the standing "
+            "agent needs exactly one JointPositionAction."
+        )
+    return terms[0]
+
+
+def _action_scale(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Radians per unit of action, [B, joints]."""
+    term = _action_term(env)
+    return torch.ones_like(term.raw_action) * term.scale
+
+
+AGENTS: dict[str, Callable[[ManagerBasedRlEnv, RobotCfg], Agent]] = {
+    "zero": lambda env, robot: ZeroAgent(),
+    "random": lambda env, robot: RandomAgent(),
+    "stand": StandAgent,
+}
+"""Name to a function that makes the agent for an environment and its robot."""
+
+
+def make_agent(name: str, env: ManagerBasedRlEnv, robot: RobotCfg) -> Agent:
+    """Make an agent by name.
+
+    Raises:
+        SoloError: There is no agent of that name.
+    """
+    if name not in AGENTS:
+        raise unknown_name("agent", name, AGENTS, "Choose one of these.")
+    return AGENTS[name](env, robot)

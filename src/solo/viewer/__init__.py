@@ -1,0 +1,1 @@
+"""Looking at simulations: pictures without a screen, and the browser viewer."""

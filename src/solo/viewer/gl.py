@@ -1,0 +1,28 @@
+"""Which OpenGL library MuJoCo draws with when there is no screen."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import sys
+
+INSTALL_HINT = "apt-get install libegl1 (or libosmesa6)"
+"""What gives 3-D pictures on Debian and Ubuntu."""
+
+_LIBRARIES = {"egl": "EGL", "osmesa": "OSMesa"}
+
+
+class NoGraphicsError(RuntimeError):
+    """There is no OpenGL on this machine that draws without a screen."""
+
+
+def choose_gl() -> None:
+    """Point MuJoCo to a library that is there; call before mujoco is imported.
+
+    MuJoCo reads ``MUJOCO_GL`` once, at import, and mjlab would set it to EGL whether
+    that is installed or not. A value that is already set is kept.
+    """
+    if sys.platform != "linux" or os.environ.get("MUJOCO_GL"):
+        return
+    found = [gl for gl, name in _LIBRARIES.items() if ctypes.util.find_library(name)]
+    os.environ["MUJOCO_GL"] = found[0] if found else "disabled"
