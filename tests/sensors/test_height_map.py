@@ -111,6 +111,6 @@ def test_it_agrees_with_the_grid_itself():
     units = rng.integers(-200, 200, (200, 200)).astype(np.int16)
     grid = grid_of(units)
     heights = sample(units, [1.03, -0.52, 0.4], 0.0)[0]
-    centres = HeightMapCfg().centres_h() + [1.03, -0.52]
+    centres = HeightMapCfg().centres_h() + np.array([1.03, -0.52])
     expected = grid.height_at(centres[..., 0], centres[..., 1]) - 0.4
     np.testing.assert_allclose(heights, expected, atol=1e-5)

@@ -104,7 +104,7 @@ def test_outside_the_field_there_is_nothing():
 
 @pytest.fixture
 def bumpy() -> mujoco.MjModel:
-    """A ball above smooth random ground, the field turned and moved."""
+    """A ball above gently uneven ground, the field turned and moved."""
     rng = np.random.default_rng(3)
     heights = rng.uniform(size=(NUM, NUM))
     for _ in range(3):
@@ -112,7 +112,7 @@ def bumpy() -> mujoco.MjModel:
     spec = mujoco.MjSpec()
     spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_MIDPHASE
     spec.add_hfield(
-        name="ground", size=[0.5, 0.5, 0.04, 0.1], nrow=NUM, ncol=NUM,
+        name="ground", size=[0.5, 0.5, 0.02, 0.1], nrow=NUM, ncol=NUM,
         userdata=heights.ravel(),
     )  # fmt: skip
     spec.worldbody.add_geom(
@@ -126,20 +126,23 @@ def bumpy() -> mujoco.MjModel:
 
 
 def test_depth_is_mujocos(bumpy):
-    """MuJoCo's convex routine finds the same depth, or misses 0.1 mm of it."""
+    """MuJoCo's convex routine finds the same depth where slopes are gentle.
+
+    On steep ground it pushes spheres out through the sides of its prisms.
+    """
     data = mujoco.MjData(bumpy)
     function = compile_sphere_contacts(bumpy, data)
     rng = np.random.default_rng(4)
     compared = 0
     for _ in range(400):
-        data.qpos[:3] = [1, 2, 0.34] + rng.uniform(-1, 1, 3) * [0.3, 0.3, 0.08]
+        data.qpos[:3] = [1, 2, 0.33] + rng.uniform(-1, 1, 3) * [0.3, 0.3, 0.08]
         mujoco.mj_forward(bumpy, data)
         own = [contact.dist for contact in data.contact]
         with direct_sphere_contacts(function.address):
             mujoco.mj_forward(bumpy, data)
         ours = [contact.dist for contact in data.contact]
         if ours and min(ours) > -0.5 * RADIUS:
-            assert min(ours) == pytest.approx(min(own, default=0.0), abs=3e-4)
+            assert min(ours) == pytest.approx(min(own), abs=1e-5)
             compared += 1
     assert compared > 20
 

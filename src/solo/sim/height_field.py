@@ -106,12 +106,16 @@ def _closest_on_triangle(p: Any, a: Any, b: Any, c: Any, out: Any) -> bool:
 def _corners(
     heights: Any, size: Any, num_x: int, num_y: int, i: int, j: int, half: int, out: Any
 ) -> None:
-    """Corners of one of the two triangles of a cell, split as MuJoCo splits it."""
+    """Corners of one of the two triangles of a cell.
+
+    MuJoCo splits a cell from its lowest (x, y) to its highest; half 0 is the triangle
+    at the end of the x side, half 1 the one at the end of the y side.
+    """
     dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
     for k in range(3):
-        # half 0: (0,0), (0,1), (1,0). half 1: (0,1), (1,0), (1,1).
-        n = k + half
-        ci, cj = i + n // 2, j + n % 2
+        # (0, 0), then (1, 0) or (0, 1), then (1, 1).
+        ci = i + (k == 2 or (k == 1 and half == 0))
+        cj = j + (k == 2 or (k == 1 and half == 1))
         out[k, 0] = ci * dx - size[0]
         out[k, 1] = cj * dy - size[1]
         out[k, 2] = heights[cj * num_x + ci] * size[2]
@@ -156,10 +160,10 @@ def find_contacts(
         s, t = x - i, y - j
         h00, h10 = heights[j * num_x + i], heights[j * num_x + i + 1]
         h01, h11 = heights[(j + 1) * num_x + i], heights[(j + 1) * num_x + i + 1]
-        if s + t <= 1.0:
-            ground = h00 + s * (h10 - h00) + t * (h01 - h00)
+        if s >= t:
+            ground = h00 + s * (h10 - h00) + t * (h11 - h10)
         else:
-            ground = h11 + (1.0 - s) * (h01 - h11) + (1.0 - t) * (h10 - h11)
+            ground = h00 + t * (h01 - h00) + s * (h11 - h01)
         below = centre[2] < ground * size[2]
     if below:
         reach += _SEARCH_BELOW_M
