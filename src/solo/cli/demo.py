@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,9 @@ class Demo:
             SoloError: If a number or the folder is not usable.
         """
         self._check()
+        headless = self.headless or not sys.stdout.isatty()
+        if headless:
+            _make_folder(self.output)
 
         # MuJoCo settles on an OpenGL library when it is imported, which happens below.
         from solo.viewer.gl import choose_gl
@@ -70,13 +74,13 @@ class Demo:
         with stepping_threads():
             env = make_demo_env(robot, self.num_robots, self.difficulty, self.seed)
             try:
-                if self.headless or not sys.stdout.isatty():
-                    return self._write(env)
-                return self._show(env)
+                return self._write(env) if headless else self._show(env)
             finally:
                 env.close()
 
     def _check(self) -> None:
+        if not math.isfinite(self.seconds):
+            raise SoloError(f"--seconds is {self.seconds}; it must be a finite number.")
         check_at_least("seconds", self.seconds, 0.02)
         check_at_least("num_robots", self.num_robots, 1)
         check_at_least("seed", self.seed, 0)
@@ -91,10 +95,13 @@ class Demo:
 
     def _show(self, env: ManagerBasedRlEnv) -> dict[str, Any]:
         from solo.envs.agents import make_agent
+        from solo.envs.mdp.terrain import grid_terrain
         from solo.robots import get_robot
         from solo.viewer.browser import HOST, show, start_server
+        from solo.viewer.demo_pictures import choose_robots
         from solo.viewer.demo_run import AGENT, NOTE
 
+        env.cfg.viewer.env_idx = choose_robots(grid_terrain(env))[0]
         env.reset()
         agent = make_agent(AGENT, env, get_robot("g1"))
         server = start_server(self.port)
@@ -111,7 +118,6 @@ class Demo:
         from solo.robots import get_robot
         from solo.viewer.demo_run import roll_out, summarise
 
-        _make_folder(self.output)
         robot = get_robot("g1")
         with make_progress() as progress:
             rollout = roll_out(env, robot, self.seconds, progress)

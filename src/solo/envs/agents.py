@@ -49,7 +49,8 @@ class StandCfg:
     """Joints and gains of the standing feedback; the defaults are the G1's.
 
     Joints are patterns as in `RobotCfg`. Not from the paper; the gains were chosen
-    because they keep the G1 up with its motors' gains 30 % off.
+    because with them 1 of 192 robots falls within 4 s under the domain randomisation
+    of training (motor gains 30 % off), with 60 % of them one in eight.
     """
 
     ankle_pitch: tuple[str, ...] = (".*_ankle_pitch_joint",)

@@ -132,13 +132,7 @@ def make_simulation_cfg(**changes: Any) -> SoloSimulationCfg:
     settings: dict[str, Any] = dict(
         nconmax=64,
         njmax=320,
-        mujoco=MujocoCfg(
-            timestep=0.005,
-            iterations=10,
-            ls_iterations=20,
-            # The tree over a body's geoms pays for itself with far more geoms.
-            disableflags=("midphase",),
-        ),
+        mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20),
     )
     return SoloSimulationCfg(**{**settings, **changes})
 

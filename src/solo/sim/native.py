@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 
 Backend = Literal["auto", "native", "warp"]
 
+# MuJoCo searches a tree of boxes per body before it compares geoms. With few geoms per
+# body that costs more than it saves (a twelfth of a step of the G1). Results are the
+# same.
+_MANY_GEOMS = 32
+
 _STEP = ("mj_step",)
 # mj_step checks the state itself, mj_forward does not.
 _FORWARD = ("mj_checkPos", "mj_checkVel", "mj_forward", "mj_checkAcc")
@@ -99,6 +104,8 @@ class NativeSimulation(Simulation):
         super().__init__(num_envs, cfg, **kwargs)
 
     def _init_with_model(self, model: mujoco.MjModel) -> None:
+        if model.body_geomnum.max() < _MANY_GEOMS:
+            model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE
         self._mj_model = model
         self._mj_data = mujoco.MjData(model)
         mujoco.mj_forward(model, self._mj_data)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
+
 import mujoco
 import numpy as np
 import viser
@@ -21,7 +25,10 @@ HOST = "127.0.0.1"
 
 def start_server(port: int) -> viser.ViserServer:
     """Start to listen; takes the next free port if this one is in use."""
-    return viser.ViserServer(host=HOST, port=port, label="SOLO", verbose=False)
+    # A browser that opens a connection ahead of need and drops it is no error.
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
+    with contextlib.redirect_stdout(io.StringIO()):  # Its banner.
+        return viser.ViserServer(host=HOST, port=port, label="SOLO")
 
 
 def show(env: ManagerBasedRlEnv, agent: Agent, server: viser.ViserServer) -> None:

@@ -20,8 +20,8 @@ from solo.viewer.demo_run import Rollout
 from solo.viewer.offscreen import Shot, View, clear_view, make_view_model, render
 
 FAMILIES = (
-    "stairs",
     "stones",
+    "stairs",
     "gap",
     "boxes",
     "random grid",

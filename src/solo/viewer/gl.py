@@ -24,5 +24,14 @@ def choose_gl() -> None:
     """
     if sys.platform != "linux" or os.environ.get("MUJOCO_GL"):
         return
-    found = [gl for gl, name in _LIBRARIES.items() if ctypes.util.find_library(name)]
+    found = _find_libraries()
     os.environ["MUJOCO_GL"] = found[0] if found else "disabled"
+
+
+def has_gl() -> bool:
+    """Whether a library that draws without a screen is installed."""
+    return sys.platform != "linux" or bool(_find_libraries())
+
+
+def _find_libraries() -> list[str]:
+    return [gl for gl, name in _LIBRARIES.items() if ctypes.util.find_library(name)]

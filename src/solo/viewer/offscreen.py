@@ -17,7 +17,7 @@ SKY_RGB = (0.80, 0.87, 0.95)
 HORIZON_RGB = (0.96, 0.97, 0.98)
 SUN_DIRECTION = np.array([0.45, 0.35, -0.82])
 EXTENT_M = 5.0
-"""MuJoCo's length scale of the scene: clipping planes and the shadow's sharpness."""
+"""MuJoCo's length scale, by which clipping planes and shadows are multiplied."""
 
 _CLEARANCE_M = 0.3
 """Least height of the line of sight above the ground."""
@@ -63,7 +63,8 @@ def make_view_model(
     model = spec.compile()
     model.stat.extent = EXTENT_M
     model.vis.map.znear, model.vis.map.zfar = 0.02, 60.0
-    model.vis.map.shadowclip = 1.0
+    # Shadows reach 15 m; at the end of their range MuJoCo draws specks.
+    model.vis.map.shadowclip = 3.0
     model.vis.quality.shadowsize = 4096
     model.vis.global_.offwidth, model.vis.global_.offheight = size_px
     return model
@@ -108,10 +109,9 @@ def render(
                 data.qpos[:] = qpos
                 mujoco.mj_kinematics(model, data)
                 if index == 0:
-                    # Shadows are drawn within one extent around the line of the sun.
-                    model.light_pos[0] = (
-                        shot.view.lookat_m - 2.0 * EXTENT_M * SUN_DIRECTION
-                    )
+                    # Shadows are drawn around the line that the sun shines along.
+                    sun = np.array(shot.view.lookat_m) - 20.0 * SUN_DIRECTION
+                    model.light_pos[0] = sun
                     mujoco.mj_camlight(model, data)
                     renderer.update_scene(data, _camera(shot.view), option)
                 else:

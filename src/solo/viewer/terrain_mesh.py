@@ -20,7 +20,7 @@ from solo.terrains.variants import FAMILY_RGB, get_variant
 _TOLERANCE_M = 0.002
 """How far the mesh may be from the surface."""
 
-_OVERLAP_M = 0.004
+_OVERLAP_M = 0.0015
 """How far rectangles reach over their neighbours, lest the sky shine through seams."""
 
 _DARKER = 0.88

@@ -1,0 +1,129 @@
+"""`solo demo` without a screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from solo.cli.main import main
+from solo.terrains.scene import TerrainSceneCfg, build_scene
+from solo.viewer import demo_pictures
+from solo.viewer.demo_run import spread
+from solo.viewer.gl import INSTALL_HINT, NoGraphicsError, has_gl
+from solo.viewer.terrain_mesh import make_terrain_meshes
+
+SHORT = ["demo", "--headless", "--seconds", "0.4", "--num-robots", "3"]
+
+
+def check_picture(path: Path) -> None:
+    pixels = np.asarray(Image.open(path).convert("RGB"))
+    assert pixels.std() > 20.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_gl(), reason=f"No OpenGL without a screen: {INSTALL_HINT}")
+def test_headless_demo_writes_pictures_and_a_summary(tmp_path: Path):
+    output = tmp_path / "new" / "folder"
+    # In its own process: in this one MuJoCo may have settled on another OpenGL.
+    environment = {k: v for k, v in os.environ.items() if k != "MUJOCO_GL"}
+    done = subprocess.run(
+        [sys.executable, "-m", "solo.cli.main", *SHORT, "--output", str(output)],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    written = sorted(path.name for path in output.iterdir())
+    assert written == ["demo.gif", "demo.png", "summary.json"]
+    check_picture(output / "demo.png")
+    with Image.open(output / "demo.gif") as movie:
+        assert movie.n_frames == 6  # 0.4 s at 12.5 Hz, with both ends.
+    summary = json.loads((output / "summary.json").read_text())
+    assert summary["robots"] == summary["standing"] == 3
+    assert summary["falls"] == 0
+    assert summary["trained_policy"] is False
+    assert summary["mean_height_error_m"] < 0.05
+    assert done.stdout.startswith("No trained policy yet")
+
+
+@pytest.mark.slow
+def test_demo_draws_a_map_without_opengl(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def refuse(*args: object) -> None:
+        raise NoGraphicsError("none here")
+
+    monkeypatch.setattr(demo_pictures, "draw_scene", refuse)
+    assert main([*SHORT, "--output", str(tmp_path), "--difficulty", "0.5"]) == 0
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["demo.png", "summary.json"]
+    check_picture(tmp_path / "demo.png")
+    assert "libegl1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--num-robots", "0"),
+        ("--seconds", "-1"),
+        ("--seconds", "nan"),
+        ("--difficulty", "1.5"),
+        ("--difficulty", "nan"),
+        ("--seed", "-1"),
+        ("--port", "70000"),
+        ("--output", "/dev/null/folder"),
+    ],
+)
+def test_unusable_options_are_refused_in_one_line(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["demo", "--headless", option, value]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert value in captured.err
+
+
+def test_robots_are_spread_over_columns_and_levels():
+    levels, columns = spread(34, 10, 17)
+    assert sorted(columns) == sorted([*range(17)] * 2)
+    assert set(levels) == set(range(10))
+    assert (levels[:17] != levels[17:]).all()
+    assert list(spread(2, 10, 17)[1]) == [0, 8]
+    assert list(spread(3, 1, 2)[0]) == [0, 0, 0]
+
+
+def test_light_terrain_lies_on_the_surface_with_few_triangles():
+    cfg = TerrainSceneCfg(
+        variants=("stairs_down_30", "slope_up", "rough_coarse"),
+        num_levels=1,
+        border_m=1.0,
+        difficulty=0.8,
+    )
+    scene = build_scene(cfg)
+    meshes = make_terrain_meshes(scene)
+    assert sum(len(mesh.triangles) for mesh in meshes) < 20_000  # Of 600 000.
+    rng = np.random.default_rng(0)
+    for mesh in meshes:
+        corners = mesh.vertices[mesh.triangles]  # [F, 3, 3]
+        edge_1, edge_2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+        normal = np.cross(edge_1, edge_2)
+        assert (normal[:, 2] > 0.0).all()
+        # Points all over the ground, but not on risers, where an overlap of 1.5 mm
+        # sideways is centimetres in height.
+        is_level = normal[:, 2] > 0.7 * np.linalg.norm(normal, axis=1)
+        area = normal[:, 2] * is_level
+        chosen = rng.choice(len(corners), 20_000, p=area / area.sum())
+        weights = rng.dirichlet((1.0, 1.0, 1.0), len(chosen))[:, :, None]
+        points = (weights * corners[chosen]).sum(axis=1)
+        error = np.abs(scene.grid.surface_at(*points[:, :2].T) - points[:, 2])
+        assert np.quantile(error, 0.99) < 0.006

@@ -1,0 +1,122 @@
+"""Native and Warp physics tell the same story from the same state and actions.
+
+They cannot agree to the bit: Warp computes in float32 and stops its solver and its
+contact search by other rules. Every touch-down amplifies what little they differ by, so
+the tolerances are what a second of standing and stepping robots leaves with room for
+other machines: measured 2 mm and 0.02 rad, allowed 6 mm and 0.06 rad. A robot that were
+to lose or gain a contact would be off by centimetres within a few steps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+
+from solo.envs.grid_terrain import GridTerrain
+from solo.envs.locomotion_env_cfg import (
+    FEET_CONTACT,
+    make_locomotion_env_cfg,
+    make_simulation_cfg,
+)
+from solo.envs.make import make_env
+from solo.robots.g1 import G1
+from solo.terrains import TerrainSceneCfg
+
+pytestmark = pytest.mark.slow  # Warp compiles its kernels for about a minute.
+
+NUM_ENVS = 8
+STEPS = 50
+POSITION_TOLERANCE_M = 0.006
+JOINT_TOLERANCE_RAD = 0.06
+LIGHT_TOUCH_N = 30.0
+
+
+def make(backend) -> ManagerBasedRlEnv:
+    """Half of the robots on flat ground, half on stairs of 10 cm."""
+    cfg = make_locomotion_env_cfg(
+        G1,
+        num_envs=NUM_ENVS,
+        seed=0,
+        sim=make_simulation_cfg(backend=backend),
+        terrain=TerrainSceneCfg(
+            ("flat", "stairs_up_30"), num_levels=1, difficulty=0.4, border_m=2.0
+        ),
+    )
+    env = make_env(cfg)
+    env.reset(seed=1)
+    return env
+
+
+def start_on_the_stairs(env: ManagerBasedRlEnv) -> None:
+    """Move the robots of the second column to the edges of treads, facing up."""
+    terrain = env.scene.terrain
+    assert isinstance(terrain, GridTerrain)
+    on_stairs = (terrain.terrain_types == 1).nonzero().flatten()
+    qpos = env.sim.data.qpos[:].clone()
+    for k, env_id in enumerate(on_stairs.tolist()):
+        origin = terrain.env_origins[env_id]
+        x = origin[0] + 1.5 + 0.09 * k
+        y = origin[1] - 0.5 + 0.3 * k
+        foot_x = x + np.array([-0.05, 0.13])
+        height = terrain.grid.surface_at(foot_x, np.full(2, y)).max()
+        yaw = 0.4 * (k - 1)
+        qpos[env_id, :3] = torch.tensor([x, y, height + G1.base_height_m + 0.02])
+        qpos[env_id, 3:7] = torch.tensor([math.cos(yaw / 2), 0, 0, math.sin(yaw / 2)])
+    env.sim.data.qpos[:] = qpos
+    env.sim.data.qvel[:] = 0.0
+    env.sim.forward()
+
+
+@pytest.fixture(scope="module")
+def envs() -> dict[str, ManagerBasedRlEnv]:
+    return {backend: make(backend) for backend in ("native", "warp")}
+
+
+def test_same_second_on_flat_ground_and_on_stairs(envs):
+    for env in envs.values():
+        start_on_the_stairs(env)
+    native, warp = envs["native"], envs["warp"]
+    disagreements = 0
+    for step in range(STEPS):
+        torch.manual_seed(step)
+        actions = 0.1 * torch.randn(NUM_ENVS, 25)
+        for env in envs.values():
+            torch.manual_seed(1000 + step)  # For what the managers draw.
+            env.step(actions)
+        difference = (native.sim.data.qpos[:] - warp.sim.data.qpos[:]).abs()
+        assert difference[:, :3].max() < POSITION_TOLERANCE_M, f"step {step}"
+        assert difference[:, 7:].max() < JOINT_TOLERANCE_RAD, f"step {step}"
+        feet = [env.scene[FEET_CONTACT].data for env in envs.values()]
+        differ = (feet[0].found > 0) != (feet[1].found > 0)
+        force = torch.maximum(*(foot.force.norm(dim=-1) for foot in feet))
+        assert (force[differ] < LIGHT_TOUCH_N).all(), "a firm contact is missing"
+        disagreements += int(differ.sum())
+    assert disagreements <= 0.02 * STEPS * NUM_ENVS * 2
+    assert not native.sim.diverged.any()
+
+
+def test_randomised_models_are_the_same(envs):
+    for field in ("geom_friction", "body_ipos", "actuator_gainprm", "body_invweight0"):
+        native, warp = (getattr(env.sim.model, field)[:] for env in envs.values())
+        assert native.shape == warp.shape
+        assert native.std(dim=0).max() > 0, f"{field} is not randomised"
+        torch.testing.assert_close(native, warp, rtol=2e-3, atol=1e-5)
+
+
+def test_derived_quantities_are_the_same_in_the_same_state(envs):
+    native, warp = envs["native"].sim, envs["warp"].sim
+    for field in ("qpos", "qvel", "ctrl"):
+        getattr(warp.data, field)[:] = getattr(native.data, field)[:]
+    for sim in (native, warp):
+        sim.forward()
+    for field in ("xpos", "xquat", "xmat", "cvel", "subtree_com", "site_xpos"):
+        torch.testing.assert_close(
+            getattr(native.data, field)[:],
+            getattr(warp.data, field)[:],
+            rtol=1e-3,
+            atol=2e-4,
+        )
