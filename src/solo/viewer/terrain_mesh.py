@@ -128,8 +128,20 @@ def _is_line(values: np.ndarray, tolerance: float) -> bool:
 
 
 @numba.njit(cache=True)
+def _is_flat(heights: np.ndarray, tolerance: float) -> bool:
+    """Whether two triangles do for a bilinear surface; they miss a quarter of a twist.
+
+    Args:
+        heights: The surface, of which only the corners are read.
+        tolerance: Largest distance allowed.
+    """
+    twist = heights[0, 0] + heights[-1, -1] - heights[0, -1] - heights[-1, 0]
+    return abs(twist) <= 4.0 * tolerance
+
+
+@numba.njit(cache=True)
 def _rectangles(heights: np.ndarray, tolerance: float) -> np.ndarray:
-    """Greedy cover: grow along a row, then row by row, while the surface is bilinear.
+    """Greedy cover: grow along a row, then row by row, while the surface is flat.
 
     Returns:
         Vertex indices (row0, col0, row1, col1) of each rectangle, [Q, 4].
@@ -148,6 +160,7 @@ def _rectangles(heights: np.ndarray, tolerance: float) -> np.ndarray:
                 and not is_covered[row, end_col]
                 and _is_line(heights[row, col : end_col + 2], tolerance)
                 and _is_line(heights[row + 1, col : end_col + 2], tolerance)
+                and _is_flat(heights[row : row + 2, col : end_col + 2], tolerance)
             ):
                 end_col += 1
             end_row = row + 1
@@ -157,6 +170,7 @@ def _rectangles(heights: np.ndarray, tolerance: float) -> np.ndarray:
                 and _is_line(heights[end_row + 1, col : end_col + 1], tolerance)
                 and _is_line(heights[row : end_row + 2, col], tolerance)
                 and _is_line(heights[row : end_row + 2, end_col], tolerance)
+                and _is_flat(heights[row : end_row + 2, col : end_col + 1], tolerance)
             ):
                 end_row += 1
             is_covered[row:end_row, col:end_col] = True
