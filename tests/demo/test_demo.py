@@ -44,7 +44,7 @@ def test_headless_demo_writes_pictures_and_a_summary(tmp_path: Path):
     assert written == ["demo.gif", "demo.png", "summary.json"]
     check_picture(output / "demo.png")
     with Image.open(output / "demo.gif") as movie:
-        assert movie.n_frames == 6  # 0.4 s at 12.5 Hz, with both ends.
+        assert movie.n_frames == 5  # 0.4 s at 10 Hz, with both ends.
     summary = json.loads((output / "summary.json").read_text())
     assert summary["robots"] == summary["standing"] == 3
     assert summary["falls"] == 0
@@ -126,4 +126,4 @@ def test_light_terrain_lies_on_the_surface_with_few_triangles():
         weights = rng.dirichlet((1.0, 1.0, 1.0), len(chosen))[:, :, None]
         points = (weights * corners[chosen]).sum(axis=1)
         error = np.abs(scene.grid.surface_at(*points[:, :2].T) - points[:, 2])
-        assert np.quantile(error, 0.99) < 0.006
+        assert np.quantile(error, 0.99) < 0.012

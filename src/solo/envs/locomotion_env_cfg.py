@@ -126,8 +126,8 @@ def make_simulation_cfg(**changes: Any) -> SoloSimulationCfg:
     """Physics at 200 Hz with the solver settings of mjlab's G1 velocity task.
 
     ``nconmax`` and ``njmax`` matter to Warp alone, which drops contacts silently when
-    they are too small: 35 contacts of a robot that lies on rough ground is the most
-    seen, with four constraint rows each plus joint limits.
+    they are too small. 128 robots thrown about on the whole terrain had at most 56
+    contacts each with MuJoCo's own collision, with four constraint rows each.
     """
     settings: dict[str, Any] = dict(
         nconmax=64,

@@ -17,7 +17,7 @@ import numpy as np
 from solo.terrains.scene import TerrainScene
 from solo.terrains.variants import FAMILY_RGB, get_variant
 
-_TOLERANCE_M = 0.002
+_TOLERANCE_M = 0.005
 """How far the mesh may be from the surface."""
 
 _OVERLAP_M = 0.0015

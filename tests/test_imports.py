@@ -1,0 +1,66 @@
+"""Imports point one way, and any module may be the first to be imported."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "solo"
+
+LEAVES = {"errors", "files", "progress"}
+ALLOWED = {
+    "terrains": set(),
+    "sim": set(),
+    "sensors": {"terrains"},
+    "robots": {"sensors"},
+    "envs": {"sim", "terrains", "sensors", "robots"},
+    "viewer": {"sim", "terrains", "sensors", "robots", "envs"},
+    "bench": {"sim", "terrains", "sensors", "robots", "envs"},
+    "cli": {"sim", "terrains", "sensors", "robots", "envs", "viewer", "bench"},
+}
+"""Package to the packages of ours it may import besides itself and the leaves."""
+
+
+def imported_packages(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found |= {n.split(".")[1] for n in names if n.startswith("solo.")}
+    return found
+
+
+def test_every_package_has_its_rule():
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages == set(ALLOWED)
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_imports_point_one_way(package):
+    for path in (SOURCE / package).rglob("*.py"):
+        others = imported_packages(path) - {package, "__version__"} - LEAVES
+        assert others <= ALLOWED[package], f"{path.name} imports {others}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "module",
+    ["mjlab", "solo.sim.native", "solo.robots.robot_cfg", "solo.sensors.height_map"],
+)
+def test_tasks_are_registered_whichever_module_comes_first(module):
+    script = (
+        f"import {module}; from mjlab.tasks.registry import list_tasks; "
+        "assert 'Solo-Locomotion-Unitree-G1' in list_tasks()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "[WARN]" not in result.stderr
