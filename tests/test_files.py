@@ -11,7 +11,6 @@ import pytest
 from solo.errors import SoloError
 from solo.files import write_json, written_aside
 
-
 FULL_DISK = Path("/dev/full")
 """Every write to it fails for lack of space."""
 

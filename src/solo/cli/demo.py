@@ -101,14 +101,13 @@ class Demo:
         from solo.viewer.demo_pictures import choose_robots
         from solo.viewer.demo_run import AGENT, NOTE
 
-        env.cfg.viewer.env_idx = choose_robots(grid_terrain(env))[0]
         env.reset()
         agent = make_agent(AGENT, env, get_robot("g1"))
         server = start_server(self.port)
         address = f"http://{HOST}:{server.get_port()}"
         print(f"Open {address} in a browser. Ctrl-C stops.", flush=True)
         try:
-            show(env, agent, server)
+            show(env, agent, server, choose_robots(grid_terrain(env))[0])
         finally:
             server.stop()
         return {"agent": AGENT, "trained_policy": False, "note": NOTE, "url": address}

@@ -50,7 +50,7 @@ class StandCfg:
 
     Joints are patterns as in `RobotCfg`. Not from the paper; the gains were chosen
     because with them 1 of 192 robots falls within 4 s under the domain randomisation
-    of training (motor gains 30 % off), with 60 % of them one in eight.
+    of training (motor gains 30 % off); with half of them one in eight does.
     """
 
     ankle_pitch: tuple[str, ...] = (".*_ankle_pitch_joint",)

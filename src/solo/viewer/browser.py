@@ -31,8 +31,21 @@ def start_server(port: int) -> viser.ViserServer:
         return viser.ViserServer(host=HOST, port=port, label="SOLO")
 
 
-def show(env: ManagerBasedRlEnv, agent: Agent, server: viser.ViserServer) -> None:
-    """Run the environment in real time until the user interrupts."""
+def show(
+    env: ManagerBasedRlEnv, agent: Agent, server: viser.ViserServer, robot: int
+) -> None:
+    """Run the environment in real time until the user interrupts.
+
+    Args:
+        env: The environment, which has been reset.
+        agent: What acts in it.
+        server: From `start_server`.
+        robot: Index of the robot that the camera follows at first.
+    """
+    view = env.cfg.viewer
+    view.env_idx = robot
+    # Unlike in MuJoCo, the browser viewer counts the camera's height as positive.
+    view.distance, view.azimuth, view.elevation = 3.6, 140.0, 22.0
     wrapped = RslRlVecEnvWrapper(env)
     _TerrainViewer(wrapped, lambda obs: agent(env), viser_server=server).run()
 

@@ -156,7 +156,7 @@ def _close_up(terrain: GridTerrain, qpos: np.ndarray) -> Shot:
 
 
 def _turning_shots(terrain: GridTerrain, qpos: np.ndarray, step_s: float) -> list[Shot]:
-    """Half a turn around one robot, in real time from the start."""
+    """Swing around one robot, in real time from the start."""
     stride = round(1 / (_MOVIE_FPS * step_s))
     states = qpos[: round(_MOVIE_S / step_s) + 1 : stride]  # [T, nq]
     phase = np.cos(np.linspace(0.0, 2 * np.pi, len(states), endpoint=False))

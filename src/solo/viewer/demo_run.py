@@ -55,8 +55,6 @@ def make_demo_env(
         seed=seed,
     )
     cfg.events = {k: event for k, event in cfg.events.items() if event.mode == "reset"}
-    cfg.viewer.distance, cfg.viewer.elevation = 4.0, -22.0
-    cfg.viewer.azimuth = 140.0
     env = make_env(cfg)
     terrain = grid_terrain(env)
     assert terrain.terrain_origins is not None
