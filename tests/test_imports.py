@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "solo"
 
-LEAVES = {"errors", "files", "progress"}
+LEAVES = {"errors", "files", "gl", "progress"}
 ALLOWED = {
     "terrains": set(),
     "sim": set(),

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image
 
 from solo.cli.main import main
+from solo.gl import INSTALL_HINT, NoGraphicsError, has_gl
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 from solo.viewer import demo_pictures
 from solo.viewer.demo_run import spread
-from solo.viewer.gl import INSTALL_HINT, NoGraphicsError, has_gl
 from solo.viewer.terrain_mesh import make_terrain_meshes
 
 SHORT = ["demo", "--headless", "--seconds", "0.4", "--num-robots", "3"]

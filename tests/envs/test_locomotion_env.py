@@ -37,7 +37,7 @@ def roll_out(env: ManagerBasedRlEnv, steps: int = 60) -> tuple[torch.Tensor, ...
     for _ in range(steps):
         actions = 0.5 * torch.randn(env.num_envs, 25)
         obs, reward, terminated, _, _ = env.step(actions)
-        groups = [value.flatten(1) for value in obs.values()]
+        groups = [torch.as_tensor(value).flatten(1) for value in obs.values()]
         seen.append(torch.cat([*groups, reward[:, None], terminated[:, None]], dim=1))
     return torch.stack(seen), env.sim.data.qpos.clone()
 

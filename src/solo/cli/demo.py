@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +59,6 @@ class Demo:
         if headless:
             _make_folder(self.output)
 
-        # MuJoCo settles on an OpenGL library when it is imported, which happens below.
-        from solo.viewer.gl import choose_gl
-
-        choose_gl()
-
         from solo.robots import get_robot
         from solo.sim.threads import stepping_threads
         from solo.viewer.demo_run import NOTE, make_demo_env
@@ -79,8 +73,6 @@ class Demo:
                 env.close()
 
     def _check(self) -> None:
-        if not math.isfinite(self.seconds):
-            raise SoloError(f"--seconds is {self.seconds}; it must be a finite number.")
         check_at_least("seconds", self.seconds, 0.02)
         check_at_least("num_robots", self.num_robots, 1)
         check_at_least("seed", self.seed, 0)
@@ -141,8 +133,8 @@ class Demo:
         progress: Progress,
     ) -> list[str]:
         """Draw in 3-D, or from above where that is not possible."""
+        from solo.gl import INSTALL_HINT, NoGraphicsError
         from solo.viewer.demo_pictures import draw_map, draw_scene, save_movie
-        from solo.viewer.gl import INSTALL_HINT, NoGraphicsError
 
         picture, movie = self.output / "demo.png", self.output / "demo.gif"
         title = (

@@ -23,7 +23,7 @@ class GridTerrainCfg(TerrainEntityCfg):
     """Variants, levels, sizes and seed."""
 
     textures: tuple[spec_cfg.TextureCfg, ...] = ()
-    """None by default: each height field has the colour of its family."""
+    """None by default: the terrain paints each patch in the colour of its family."""
 
     materials: tuple[spec_cfg.MaterialCfg, ...] = ()
     """None by default, as for textures."""

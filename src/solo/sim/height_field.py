@@ -167,10 +167,10 @@ def find_contacts(
         below = centre[2] < ground * size[2]
     if below:
         reach += _SEARCH_BELOW_M
-    i0 = min(max(int(math.floor(x - reach / dx)), 0), num_x - 2)
-    i1 = min(max(int(math.floor(x + reach / dx)), 0), num_x - 2)
-    j0 = min(max(int(math.floor(y - reach / dy)), 0), num_y - 2)
-    j1 = min(max(int(math.floor(y + reach / dy)), 0), num_y - 2)
+    i0 = min(max(math.floor(x - reach / dx), 0), num_x - 2)
+    i1 = min(max(math.floor(x + reach / dx), 0), num_x - 2)
+    j0 = min(max(math.floor(y - reach / dy), 0), num_y - 2)
+    j1 = min(max(math.floor(y + reach / dy), 0), num_y - 2)
 
     top = heights[j0 * num_x + i0]
     for j in range(j0, j1 + 2):

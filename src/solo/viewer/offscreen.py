@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from solo.gl import INSTALL_HINT, NoGraphicsError
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene
-from solo.viewer.gl import INSTALL_HINT, NoGraphicsError
 from solo.viewer.terrain_mesh import replace_terrain
 
 SKY_RGB = (0.80, 0.87, 0.95)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes.util
+import ctypes
 import os
 import sys
 
 INSTALL_HINT = "apt-get install libegl1 (or libosmesa6)"
 """What gives 3-D pictures on Debian and Ubuntu."""
 
-_LIBRARIES = {"egl": "EGL", "osmesa": "OSMesa"}
+_LIBRARIES = {
+    "egl": ("libEGL.so.1", "libEGL.so"),
+    "osmesa": ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"),
+}
 
 
 class NoGraphicsError(RuntimeError):
@@ -17,10 +20,11 @@ class NoGraphicsError(RuntimeError):
 
 
 def choose_gl() -> None:
-    """Point MuJoCo to a library that is there; call before mujoco is imported.
+    """Point MuJoCo to a library that is there; called when solo is imported.
 
     MuJoCo reads ``MUJOCO_GL`` once, at import, and mjlab would set it to EGL whether
-    that is installed or not. A value that is already set is kept.
+    that is installed or not; without it the import fails, also for those who draw
+    nothing. A value that is already set is kept.
     """
     if sys.platform != "linux" or os.environ.get("MUJOCO_GL"):
         return
@@ -34,4 +38,12 @@ def has_gl() -> bool:
 
 
 def _find_libraries() -> list[str]:
-    return [gl for gl, name in _LIBRARIES.items() if ctypes.util.find_library(name)]
+    return [gl for gl, names in _LIBRARIES.items() if any(map(_can_load, names))]
+
+
+def _can_load(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
