@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -43,6 +43,8 @@ class Demo:
     """Difficulty of all terrains, 0 to 1; the curriculum's levels if left out."""
     seed: int = 0
     """Seed of the robots' positions and headings."""
+    backend: Literal["auto", "native", "warp"] = "auto"
+    """Physics: native on CPU, or stock mjlab's Warp; auto is native on CPU."""
     port: int = 8080
     """Port of the viewer; the next free one if it is in use."""
     json: Path | None = None
@@ -66,7 +68,9 @@ class Demo:
         print(NOTE, flush=True)
         robot = get_robot("g1")
         with stepping_threads():
-            env = make_demo_env(robot, self.num_robots, self.difficulty, self.seed)
+            env = make_demo_env(
+                robot, self.num_robots, self.difficulty, self.seed, self.backend
+            )
             try:
                 return self._write(env) if headless else self._show(env)
             finally:

@@ -127,11 +127,12 @@ def make_simulation_cfg(**changes: Any) -> SoloSimulationCfg:
 
     ``nconmax`` and ``njmax`` matter to Warp alone, which drops contacts silently when
     they are too small. 128 robots thrown about on the whole terrain had at most 56
-    contacts each with MuJoCo's own collision, with four constraint rows each.
+    contacts each, with four constraint rows each; but Warp also wants room for the
+    model's default state at the world's origin, inside the terrain: 111 contacts.
     """
     settings: dict[str, Any] = dict(
-        nconmax=64,
-        njmax=320,
+        nconmax=160,
+        njmax=700,
         mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20),
     )
     return SoloSimulationCfg(**{**settings, **changes})

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,19 +45,30 @@ _TINY = 1e-12
 
 @contextmanager
 def direct_sphere_contacts(function: int) -> Iterator[None]:
-    """Let MuJoCo use ``function`` (an address) for spheres on height fields."""
-    table = _collision_table()
-    before = table[_TABLE_INDEX]
-    table[_TABLE_INDEX] = function
+    """Let MuJoCo use ``function`` (an address) for spheres on height fields.
+
+    The table is one for the process: of several simulations that step at once, the
+    last to finish puts MuJoCo's own function back.
+    """
+    kind = ctypes.c_void_p * _GEOM_TYPES**2
+    table = kind.in_dll(libmujoco.load_library(), "mjCOLLISIONFUNC")
+    with _table_lock:
+        if not _own_function:
+            _own_function.append(table[_TABLE_INDEX])
+        _users.append(function)
+        table[_TABLE_INDEX] = function
     try:
         yield
     finally:
-        table[_TABLE_INDEX] = before
+        with _table_lock:
+            _users.pop()
+            if not _users:
+                table[_TABLE_INDEX] = _own_function[0]
 
 
-def _collision_table() -> Any:
-    kind = ctypes.c_void_p * _GEOM_TYPES**2
-    return kind.in_dll(libmujoco.load_library(), "mjCOLLISIONFUNC")
+_table_lock = threading.Lock()
+_own_function: list[int] = []
+_users: list[int] = []
 
 
 @njit(nogil=True, cache=True)

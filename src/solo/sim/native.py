@@ -20,7 +20,6 @@ What differs from mjlab's own simulation:
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -38,6 +37,7 @@ from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
 from solo.sim import height_field, kernels, libmujoco
+from solo.sim.constants import DerivedConstants
 from solo.sim.fields import NativeData, NativeModel, make_twin
 from solo.sim.pool import WorkerPool, available_cores
 from solo.sim.worker import Worker, build_tables
@@ -96,7 +96,7 @@ class NativeSimulation(Simulation):
 
     cfg: SoloSimulationCfg
 
-    def __init__(self, num_envs: int, cfg: SimulationCfg, **kwargs: Any) -> None:
+    def __init__(self, num_envs: int, cfg: SoloSimulationCfg, **kwargs: Any) -> None:
         if kwargs.get("variant_info"):
             raise SoloError(
                 "Entities with mesh variants need MuJoCo Warp. Set backend to 'warp'."
@@ -113,7 +113,7 @@ class NativeSimulation(Simulation):
 
     def _finish_init(self) -> None:
         model = self._mj_model
-        num_threads = getattr(self.cfg, "num_threads", None) or available_cores()
+        num_threads = self.cfg.num_threads or available_cores()
         self.pool = WorkerPool(num_threads)
         self.workers = [Worker(model) for _ in range(num_threads)]
         self._data = NativeData(self._mj_data, self.num_envs, self._on_new_output)
@@ -124,7 +124,7 @@ class NativeSimulation(Simulation):
         self._initial_state = {
             name: twin.exact[0].copy() for name, twin in self._data.state.items()
         }
-        self._constants: _Constants | None = None
+        self._constants = DerivedConstants(model)
         self._has_run = False
         self._status = np.zeros(self.num_envs, np.uint8)
         with torch.inference_mode(False):
@@ -192,29 +192,11 @@ class NativeSimulation(Simulation):
         self._build_tables()
 
     def recompute_constants(self, level: RecomputeLevel) -> None:
-        """Recompute what follows from randomised masses, inertias and the like.
-
-        Only environments whose parameters changed since the last time are visited.
-        """
+        """Recompute what follows from randomised masses, inertias and the like."""
         if level == RecomputeLevel.none:
             return
         self._model.merge_written()
-        expanded = self._model.expanded
-        derived = [name for name in _DERIVED_FIELDS[level] if name in expanded]
-        sources = [name for name in expanded if name not in derived]
-        values = np.hstack([expanded[name].exact for name in sources])
-        if self._constants is None or self._constants.sources != sources:
-            self._constants = _Constants(self._mj_model, sources, len(values))
-        constants = self._constants
-        for env in np.flatnonzero((values != constants.values).any(axis=1)):
-            rows = {name: expanded[name].exact[env] for name in sources}
-            model = constants.recompute(rows)
-            for name in derived:
-                row = getattr(model, name).ravel()
-                expanded[name].exact[env] = row
-                expanded[name].rows[env] = row
-            self._mean_inertia.exact[env] = model.stat.meaninertia
-        constants.values = values
+        self._constants.update(self._model, _DERIVED_FIELDS[level], self._mean_inertia)
 
     def set_sensor_context(self, ctx: SensorContext) -> None:
         raise _needs_warp("mjlab's camera and ray-cast sensors")
@@ -274,7 +256,7 @@ class NativeSimulation(Simulation):
     def _choose_collision(self) -> Callable[[], AbstractContextManager[None]]:
         """What to do to MuJoCo's table of collision functions while stepping."""
         has_spheres = (self._mj_model.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE).any()
-        wanted = getattr(self.cfg, "direct_sphere_contacts", True)
+        wanted = self.cfg.direct_sphere_contacts
         if not (wanted and has_spheres and self._mj_model.nhfield):
             return contextlib.nullcontext
         function = height_field.compile_sphere_contacts(self._mj_model, self._mj_data)
@@ -290,26 +272,6 @@ class NativeSimulation(Simulation):
         self._build_tables()
         if self._has_run:
             self._run(_FORWARD, keep_state=False)
-
-
-class _Constants:
-    """A scratch model in which MuJoCo recomputes derived constants."""
-
-    def __init__(
-        self, model: mujoco.MjModel, sources: list[str], num_envs: int
-    ) -> None:
-        self.sources = sources
-        self._model = copy.copy(model)
-        self._data = mujoco.MjData(self._model)
-        numbers = sum(getattr(model, name).size for name in sources)
-        self.values = np.full((num_envs, numbers), np.nan)
-
-    def recompute(self, rows: dict[str, np.ndarray]) -> mujoco.MjModel:
-        for name, row in rows.items():
-            target = getattr(self._model, name)
-            target[:] = row.reshape(target.shape)
-        mujoco.mj_setConst(self._model, self._data)
-        return self._model
 
 
 def _needs_warp(what: str) -> SoloError:

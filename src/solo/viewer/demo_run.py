@@ -12,10 +12,11 @@ from mjlab.envs import ManagerBasedRlEnv
 from rich.progress import Progress
 
 from solo.envs.agents import make_agent
-from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
+from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
 from solo.envs.mdp.terrain import grid_terrain
 from solo.robots.robot_cfg import RobotCfg
+from solo.sim.native import Backend
 from solo.terrains.scene import TerrainSceneCfg
 
 AGENT = "stand"
@@ -44,13 +45,18 @@ class Rollout:
 
 
 def make_demo_env(
-    robot: RobotCfg, num_robots: int, difficulty: float | None, seed: int
+    robot: RobotCfg,
+    num_robots: int,
+    difficulty: float | None,
+    seed: int,
+    backend: Backend = "auto",
 ) -> ManagerBasedRlEnv:
     """Robots spread over the columns and levels, without domain randomisation."""
     cfg = make_locomotion_env_cfg(
         robot,
         num_envs=num_robots,
         terrain=TerrainSceneCfg(difficulty=difficulty),
+        sim=make_simulation_cfg(backend=backend),
         play=True,
         seed=seed,
     )
