@@ -8,7 +8,13 @@ import pytest
 import torch
 from mjlab.managers.event_manager import RecomputeLevel
 
-from tests.sim.conftest import assert_same_bits, exact_state, make_model, plain_copy
+from tests.sim.conftest import (
+    HOPPER,
+    assert_same_bits,
+    exact_state,
+    make_model,
+    plain_copy,
+)
 
 STEPS = 200
 
@@ -34,12 +40,17 @@ def test_trajectory_is_plain_mujocos_to_the_bit(make_sim):
     np.testing.assert_array_equal(exact_state(sim), expected)
 
 
-@pytest.mark.parametrize(
-    "field",
-    ["xpos", "xquat", "xmat", "cvel", "subtree_com", "site_xpos", "qacc", "sensordata",
-     "actuator_force", "qfrc_bias"],
-)  # fmt: skip
-def test_results_after_forward_are_plain_mujocos_rounded(make_sim, field):
+MOTION = ["xpos", "xquat", "xmat", "cvel", "subtree_com", "site_xpos", "geom_xpos"]
+FORCES = ["qacc", "actuator_force", "qfrc_bias", "qfrc_constraint"]
+GYRO = slice(0, 3)  # The rest of the sensor data is of forces and accelerations.
+
+
+def assert_rounded(tensor, expected) -> None:
+    np.testing.assert_array_equal(tensor.numpy().ravel(), np.float32(expected).ravel())
+
+
+@pytest.mark.parametrize("field", MOTION)
+def test_forward_refreshes_motion(make_sim, field):
     sim = make_sim(2)
     value = getattr(sim.data, field)
     for _ in range(20):
@@ -47,8 +58,70 @@ def test_results_after_forward_are_plain_mujocos_rounded(make_sim, field):
     plain = plain_copy(sim, env=1)
     sim.forward()
     mujoco.mj_forward(sim.mj_model, plain)
-    expected = getattr(plain, field).astype(np.float32)
-    np.testing.assert_array_equal(value[1].numpy().ravel(), expected.ravel())
+    assert_rounded(value[1], getattr(plain, field))
+
+
+@pytest.mark.parametrize("field", FORCES)
+def test_forces_stay_those_of_the_last_step(make_sim, field):
+    sim = make_sim(2)
+    value = getattr(sim.data, field)
+    plain = plain_copy(sim, env=1)
+    for _ in range(20):
+        sim.step()
+        mujoco.mj_step(sim.mj_model, plain)
+    sim.forward()
+    assert_rounded(value[1], getattr(plain, field))
+
+
+def test_sensors_of_motion_are_refreshed_and_those_of_forces_are_not(make_sim):
+    sim = make_sim(5, num_threads=2)
+    value = sim.data.sensordata
+    plain = [plain_copy(sim, env) for env in range(5)]
+    for _ in range(60):
+        sim.step()
+        for data in plain:
+            mujoco.mj_step(sim.mj_model, data)
+    of_step = [data.sensordata.copy() for data in plain]
+    sim.forward()
+    for env, data in enumerate(plain):
+        mujoco.mj_forward(sim.mj_model, data)
+        assert_rounded(value[env, GYRO], data.sensordata[GYRO])
+        assert_rounded(value[env, GYRO.stop :], of_step[env][GYRO.stop :])
+
+
+@pytest.mark.parametrize("field", [*MOTION, *FORCES, "sensordata"])
+def test_forward_recomputes_everything_where_a_task_wrote(make_sim, field):
+    sim = make_sim(3)
+    value = getattr(sim.data, field)
+    for _ in range(20):
+        sim.step()
+    plain = plain_copy(sim, env=1)
+    sim.data.qvel[1, 0] = plain.qvel[0] = 0.5
+    sim.forward()
+    mujoco.mj_forward(sim.mj_model, plain)
+    assert_rounded(value[1], getattr(plain, field))
+
+
+def test_forward_recomputes_everything_after_a_reset(make_sim):
+    sim = make_sim(3)
+    force = sim.data.qfrc_bias
+    for _ in range(20):
+        sim.step()
+    sim.reset(torch.tensor([2]))
+    sim.forward()
+    plain = mujoco.MjData(sim.mj_model)
+    mujoco.mj_forward(sim.mj_model, plain)
+    assert_rounded(force[2], plain.qfrc_bias)
+
+
+def test_a_model_with_other_sensors_is_always_recomputed(make_sim):
+    from solo.sim.refresh import refresh_functions
+
+    xml = HOPPER.replace("</sensor>", '<actuatorpos actuator="hip"/></sensor>')
+    model = mujoco.MjModel.from_xml_string(xml)
+    assert refresh_functions(model, has_sensors=True) == ()
+    assert refresh_functions(model, has_sensors=False) != ()
+    assert refresh_functions(make_sim(1).mj_model, has_sensors=True) != ()
 
 
 def test_a_field_asked_for_late_is_current_and_changes_nothing(make_sim):

@@ -30,6 +30,10 @@ from numba.extending import intrinsic
 # number keeps it silent and makes every warning visible as a change.
 WARNING_BASELINE = 1000
 
+# What a refresh after a step does to a result: nothing; computes it anew; or computes
+# parts of it anew, so that the rest has to be loaded first (sensor data).
+STALE, RECOMPUTED, UPDATED = 0, 1, 2
+
 
 def _pointer(typingctx: Any, address: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -88,8 +92,70 @@ def select_env(model: int, env: int, model_fields: Any, model_offsets: Any) -> N
 
 
 @njit(nogil=True, cache=True)
+def load_state(env: int, state: Any, state_of_data: Any) -> bool:
+    """Load an environment into a thread's ``mjData``; tell if a task wrote to it."""
+    written = False
+    for f in range(state.shape[0]):
+        n = state[f, 2]
+        tensor = carray(pointer(state[f, 0] + env * n * 4), n, np.float32)
+        exact = carray(pointer(state[f, 1] + env * n * 8), n, np.float64)
+        inside = carray(pointer(state_of_data[f]), n, np.float64)
+        for k in range(n):
+            if np.float32(exact[k]) != tensor[k]:
+                exact[k] = tensor[k]
+                written = True
+            inside[k] = exact[k]
+    return written
+
+
+@njit(nogil=True, cache=True)
+def store_state(env: int, state: Any, state_of_data: Any) -> bool:
+    """Take a state out of a thread's ``mjData``; tell if it is finite."""
+    finite = True
+    for f in range(state.shape[0]):
+        n = state[f, 2]
+        tensor = carray(pointer(state[f, 0] + env * n * 4), n, np.float32)
+        exact = carray(pointer(state[f, 1] + env * n * 8), n, np.float64)
+        inside = carray(pointer(state_of_data[f]), n, np.float64)
+        for k in range(n):
+            exact[k] = inside[k]
+            tensor[k] = inside[k]
+            finite &= np.isfinite(inside[k])
+    return finite
+
+
+@njit(nogil=True, cache=True)
+def store_outputs(
+    env: int, outputs: Any, outputs_of_data: Any, min_refresh: int
+) -> None:
+    """Copy results of at least a ``refresh`` level out of a thread's ``mjData``."""
+    for f in range(outputs.shape[0]):
+        if outputs[f, 2] >= min_refresh:
+            n = outputs[f, 1]
+            tensor = carray(pointer(outputs[f, 0] + env * n * 4), n, np.float32)
+            inside = carray(pointer(outputs_of_data[f]), n, np.float64)
+            for k in range(n):
+                tensor[k] = inside[k]
+
+
+@njit(nogil=True, cache=True)
+def load_outputs(
+    env: int, outputs: Any, outputs_of_data: Any, min_refresh: int
+) -> None:
+    """The opposite of ``store_outputs``."""
+    for f in range(outputs.shape[0]):
+        if outputs[f, 2] >= min_refresh:
+            n = outputs[f, 1]
+            tensor = carray(pointer(outputs[f, 0] + env * n * 4), n, np.float32)
+            inside = carray(pointer(outputs_of_data[f]), n, np.float64)
+            for k in range(n):
+                inside[k] = tensor[k]
+
+
+@njit(nogil=True, cache=True)
 def advance(
     functions: Any,
+    refresh: Any,
     lo: int,
     hi: int,
     model: int,
@@ -101,13 +167,16 @@ def advance(
     outputs_of_data: Any,
     model_fields: Any,
     model_offsets: Any,
-    status: Any,
+    stepped: Any,
+    bad: Any,
     keep_state: bool,
 ) -> None:
     """Run MuJoCo functions on the environments ``lo`` to ``hi`` in one thread.
 
     Args:
         functions: Addresses of the C functions to call in order.
+        refresh: Addresses of functions that suffice where nothing happened to an
+            environment since its last step; empty to always call ``functions``.
         lo: First environment.
         hi: One past the last environment.
         model: Address of this thread's copy of ``mjModel``.
@@ -115,48 +184,32 @@ def advance(
         warnings: This thread's ``mjData.warning`` as int32 [kinds, 2].
         state: int64 [fields, 3]: float32 tensor, exact float64 array, row length.
         state_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
-        outputs: int64 [fields, 2]: float32 tensor, row length.
+        outputs: int64 [fields, 3]: float32 tensor, row length, and what ``refresh``
+            does to it (``STALE``, ``RECOMPUTED`` or ``UPDATED``).
         outputs_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
         model_fields: See ``select_env``.
         model_offsets: See ``select_env``.
-        status: uint8 [environments], set to 1 where MuJoCo warned or the state is
-            not finite.
+        stepped: uint8 [environments], 1 where the results are those of a step.
+        bad: uint8 [environments], set to 1 where MuJoCo warned or the state is not
+            finite.
         keep_state: Whether to store the state that the functions leave behind.
     """
     for env in range(lo, hi):
-        for f in range(state.shape[0]):
-            n = state[f, 2]
-            tensor = carray(pointer(state[f, 0] + env * n * 4), n, np.float32)
-            exact = carray(pointer(state[f, 1] + env * n * 8), n, np.float64)
-            inside = carray(pointer(state_of_data[f]), n, np.float64)
-            for k in range(n):
-                if np.float32(exact[k]) != tensor[k]:
-                    exact[k] = tensor[k]
-                inside[k] = exact[k]
-
+        written = load_state(env, state, state_of_data)
         select_env(model, env, model_fields, model_offsets)
+        if refresh.shape[0] and stepped[env] and not written:
+            load_outputs(env, outputs, outputs_of_data, UPDATED)
+            for f in range(refresh.shape[0]):
+                call(refresh[f], model, data)
+            store_outputs(env, outputs, outputs_of_data, RECOMPUTED)
+            continue
         for f in range(functions.shape[0]):
             call(functions[f], model, data)
-
-        bad = False
+        stepped[env] = 1
         for k in range(warnings.shape[0]):
             if warnings[k, 1] != WARNING_BASELINE:
                 warnings[k, 1] = WARNING_BASELINE
-                bad = True
-        for f in range(state.shape[0] if keep_state else 0):
-            n = state[f, 2]
-            tensor = carray(pointer(state[f, 0] + env * n * 4), n, np.float32)
-            exact = carray(pointer(state[f, 1] + env * n * 8), n, np.float64)
-            inside = carray(pointer(state_of_data[f]), n, np.float64)
-            for k in range(n):
-                exact[k] = inside[k]
-                tensor[k] = inside[k]
-                bad |= not np.isfinite(inside[k])
-        for f in range(outputs.shape[0]):
-            n = outputs[f, 1]
-            tensor = carray(pointer(outputs[f, 0] + env * n * 4), n, np.float32)
-            inside = carray(pointer(outputs_of_data[f]), n, np.float64)
-            for k in range(n):
-                tensor[k] = inside[k]
-        if bad:
-            status[env] = 1
+                bad[env] = 1
+        if keep_state and not store_state(env, state, state_of_data):
+            bad[env] = 1
+        store_outputs(env, outputs, outputs_of_data, STALE)

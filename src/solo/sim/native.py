@@ -9,6 +9,8 @@ depend on the number of threads.
 What differs from mjlab's own simulation:
 
 - Results are those of MuJoCo C in float64, rounded to float32 for the tensors.
+- ``forward`` refreshes poses, velocities and their sensors; forces and accelerations
+  stay those of the last physics step (see ``refresh``).
 - Same seed, same trajectory to the bit. MuJoCo Warp does not promise this.
 - An environment in which MuJoCo warns or a number is not finite is put back to the
   model's default state and reported in ``diverged``; the others are not touched. A
@@ -40,6 +42,7 @@ from solo.sim import height_field, kernels, libmujoco
 from solo.sim.constants import DerivedConstants
 from solo.sim.fields import NativeData, NativeModel, make_twin
 from solo.sim.pool import WorkerPool, available_cores
+from solo.sim.refresh import refresh_functions
 from solo.sim.worker import Worker, build_tables
 
 if TYPE_CHECKING:
@@ -126,7 +129,8 @@ class NativeSimulation(Simulation):
         }
         self._constants = DerivedConstants(model)
         self._has_run = False
-        self._status = np.zeros(self.num_envs, np.uint8)
+        self._stepped = np.zeros(self.num_envs, np.uint8)
+        self._bad = np.zeros(self.num_envs, np.uint8)
         with torch.inference_mode(False):
             self.diverged = torch.zeros(self.num_envs, dtype=torch.bool)
         self.divergence_count = 0
@@ -166,8 +170,8 @@ class NativeSimulation(Simulation):
             self._run(_STEP)
 
     def forward(self) -> None:
-        """Recompute everything that follows from the states."""
-        self._run(_FORWARD)
+        """Recompute what follows from the states; see ``solo.sim.refresh``."""
+        self._run(_FORWARD, self._refresh)
 
     def reset(self, env_ids: torch.Tensor | None = None) -> None:
         """Put environments back to the model's default state."""
@@ -175,6 +179,7 @@ class NativeSimulation(Simulation):
         for name, twin in self._data.state.items():
             twin.exact[rows] = self._initial_state[name]
             twin.rows[rows] = self._initial_state[name]
+        self._stepped[rows] = 0
         self.diverged[rows] = False
 
     def expand_model_fields(self, fields: tuple[str, ...]) -> None:
@@ -206,26 +211,39 @@ class NativeSimulation(Simulation):
 
     # Running MuJoCo.
 
-    def _run(self, functions: tuple[str, ...], *, keep_state: bool = True) -> None:
+    def _run(
+        self,
+        functions: tuple[str, ...],
+        refresh: tuple[str, ...] = (),
+        *,
+        keep_state: bool = True,
+    ) -> None:
         self._has_run = True
-        self._model.merge_written()
-        self._status[:] = 0
+        if self._model.merge_written():
+            self._stepped[:] = 0
+        self._bad[:] = 0
         with self.collision():
-            self.pool.run(self._bind(functions, keep_state), self.num_envs)
-        bad = np.flatnonzero(self._status)
+            work = self._bind(functions, refresh, keep_state)
+            self.pool.run(work, self.num_envs)
+        bad = np.flatnonzero(self._bad)
         if len(bad):
             self._restart(bad)
 
-    def _bind(self, functions: tuple[str, ...], keep_state: bool) -> Any:
+    def _bind(
+        self, functions: tuple[str, ...], refresh: tuple[str, ...], keep_state: bool
+    ) -> Callable[[int, int, int], None]:
+        """The work of a thread: call MuJoCo's functions on a range of environments."""
         tables, workers = self.tables, self.workers
-        addresses = np.array(
-            [libmujoco.function_address(name) for name in functions], np.int64
+        to_call, to_refresh = (
+            np.array([libmujoco.function_address(n) for n in names], np.int64)
+            for names in (functions, refresh)
         )
 
         def work(slot: int, lo: int, hi: int) -> None:
             worker = workers[slot]
             kernels.advance(
-                addresses,
+                to_call,
+                to_refresh,
                 lo,
                 hi,
                 worker.model_address,
@@ -237,7 +255,8 @@ class NativeSimulation(Simulation):
                 tables.outputs_of_data[slot],
                 tables.model_fields,
                 tables.model_offsets,
-                self._status,
+                self._stepped,
+                self._bad,
                 keep_state,
             )
 
@@ -246,8 +265,8 @@ class NativeSimulation(Simulation):
     def _restart(self, bad: np.ndarray) -> None:
         """Put diverged environments to the default state and count them."""
         self.reset(torch.from_numpy(bad))
-        work = self._bind(_FORWARD, keep_state=True)
         with self.collision():
+            work = self._bind(_FORWARD, (), keep_state=True)
             for env in bad:
                 work(0, int(env), int(env) + 1)
         self.diverged[bad] = True
@@ -263,6 +282,9 @@ class NativeSimulation(Simulation):
         return functools.partial(height_field.direct_sphere_contacts, function.address)
 
     def _build_tables(self) -> None:
+        self._refresh = refresh_functions(
+            self._mj_model, has_sensors="sensordata" in self._data.outputs
+        )
         self.tables = build_tables(
             self.workers, self._data, self._model, self._mj_model, self._mean_inertia
         )

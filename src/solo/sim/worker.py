@@ -12,6 +12,7 @@ import torch
 
 from solo.sim import kernels, libmujoco
 from solo.sim.fields import NativeData, NativeModel, Twin
+from solo.sim.refresh import refresh_level
 
 
 class Worker:
@@ -82,7 +83,11 @@ def build_tables(
         ),
         state_of_data=_addresses(workers, state),
         outputs=_table(
-            [(t.data_ptr(), t.numel() // len(t)) for t in outputs.values()], columns=2
+            [
+                (t.data_ptr(), t.numel() // len(t), refresh_level(name))
+                for name, t in outputs.items()
+            ],
+            columns=3,
         ),
         outputs_of_data=_addresses(workers, outputs),
         model_fields=_table(
