@@ -120,11 +120,10 @@ def test_biped_builds_with_its_mass_although_its_collision_geoms_go():
     }
 
 
-def test_what_referred_to_removed_parts_goes_and_the_rest_stays():
+def test_what_the_config_takes_over_is_removed():
     model = build_spec(BIPED).compile()
     assert model.nu == model.nkey == 0
-    assert model.nsensor == 1
-    assert model.sensor_type[0] == mujoco.mjtSensor.mjSENS_GYRO
+    assert model.nsensor == 0
 
 
 def test_foot_site_is_made_at_the_centre_of_the_sole():

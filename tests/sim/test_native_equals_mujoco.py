@@ -179,6 +179,7 @@ def test_reset_restores_the_chosen_environments_alone(make_sim):
 def _changed(sim, name: str, index, value: float) -> mujoco.MjModel:
     model = make_model()
     sim.cfg.mujoco.apply(model)
+    model.opt.disableflags = sim.mj_model.opt.disableflags
     getattr(model, name)[index] = value
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model

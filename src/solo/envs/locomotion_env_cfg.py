@@ -144,7 +144,7 @@ def _contact_sensor(
     return ContactSensorCfg(
         name=name,
         primary=ContactMatch(mode="body", pattern=bodies, entity="robot"),
-        secondary=ContactMatch(mode="body", pattern="terrain"),
+        secondary=ContactMatch(mode="subtree", pattern="terrain"),
         fields=("found", "force"),
         reduce="netforce",
         track_air_time=track_air_time,

@@ -3,7 +3,8 @@
 `build_spec` changes the raw model in this order: inertias are made explicit, welded
 joints go, the collision geoms are exchanged for the lean set, camera and foot sites are
 added. What the config takes over from the model (actuators, keyframes, contact pairs)
-is removed, so that nothing applies twice.
+is removed, so that nothing applies twice. So are the model's own sensors: each costs
+time in every physics step, and tasks add the ones they read.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def build_spec(cfg: RobotCfg, visual: bool = True) -> mujoco.MjSpec:
     removed |= _remove(
         spec, [g for g in spec.geoms if not visual or g.contype or g.conaffinity]
     )
-    _remove(spec, [*spec.pairs, *spec.keys])
+    _remove(spec, [*spec.pairs, *spec.keys, *spec.sensors])
     if not visual:
         _remove(spec, [*spec.meshes, *spec.textures, *spec.materials])
     _remove_references(spec, removed)
@@ -195,13 +196,7 @@ def _remove(spec: mujoco.MjSpec, elements: Iterable) -> set[tuple[int, str]]:
 
 
 def _remove_references(spec: mujoco.MjSpec, removed: set[tuple[int, str]]) -> None:
-    """Delete sensors and equality constraints of elements that no longer exist."""
-    for sensor in list(spec.sensors):
-        if (int(sensor.objtype), sensor.objname) in removed or (
-            int(sensor.reftype),
-            sensor.refname,
-        ) in removed:
-            spec.delete(sensor)
+    """Delete equality constraints of joints that no longer exist."""
     joint = int(mujoco.mjtObj.mjOBJ_JOINT)
     for equality in list(spec.equalities):
         names = (equality.name1, equality.name2)

@@ -42,7 +42,8 @@ class DerivedConstants:
         if self._sources != sources:
             self._sources = sources
             self._values = np.full_like(values, np.nan)
-        scratch, data = self._scratch, mujoco.MjData(self._scratch)
+        scratch: mujoco.MjModel = self._scratch
+        data = mujoco.MjData(scratch)
         for env in np.flatnonzero((values != self._values).any(axis=1)):
             for name in sources:
                 field = getattr(scratch, name)

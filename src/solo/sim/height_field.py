@@ -134,6 +134,14 @@ def _corners(
 
 
 @njit(nogil=True, cache=True)
+def _cells_within(x: float, reach: float, num: int) -> tuple[int, int]:
+    """First and last cell around a place, all in units of cells."""
+    first = min(max(math.floor(x - reach), 0), num - 2)
+    last = min(max(math.floor(x + reach), 0), num - 2)
+    return first, last
+
+
+@njit(nogil=True, cache=True)
 def find_contacts(
     centre: Any,
     radius: float,
@@ -179,17 +187,20 @@ def find_contacts(
         below = centre[2] < ground * size[2]
     if below:
         reach += _SEARCH_BELOW_M
-    i0 = min(max(math.floor(x - reach / dx), 0), num_x - 2)
-    i1 = min(max(math.floor(x + reach / dx), 0), num_x - 2)
-    j0 = min(max(math.floor(y - reach / dy), 0), num_y - 2)
-    j1 = min(max(math.floor(y + reach / dy), 0), num_y - 2)
-
+    i0, i1 = _cells_within(x, reach / dx, num_x)
+    j0, j1 = _cells_within(y, reach / dy, num_y)
     top = heights[j0 * num_x + i0]
     for j in range(j0, j1 + 2):
         for i in range(i0, i1 + 2):
             top = max(top, heights[j * num_x + i])
-    if top * size[2] < centre[2] - reach:
+    above = centre[2] - top * size[2]
+    if above > reach:
         return 0
+    if above > 0.0:
+        # No surface is higher than that, so it is met within a smaller circle.
+        circle = math.sqrt(reach * reach - above * above)
+        i0, i1 = _cells_within(x, circle / dx, num_x)
+        j0, j1 = _cells_within(y, circle / dy, num_y)
 
     found = np.empty((2 * (i1 - i0 + 1) * (j1 - j0 + 1), 8))
     corners = np.empty((3, 3))

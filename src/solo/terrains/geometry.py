@@ -34,9 +34,10 @@ _TEXELS_PER_PATCH = 16
 def add_terrain(spec: mujoco.MjSpec, scene: TerrainScene) -> None:
     """Add the scene to a model: a height field for the patches, boxes for the border.
 
-    All geoms belong to one fixed body, ``terrain``. The height field also holds the
-    first cell of border and half of the next: the surface may slope from the first
-    into a patch, the second is sure to be flat.
+    The height field belongs to the fixed body ``terrain`` and the border to bodies
+    below it, so that a contact sensor finds all ground in the subtree. The height field
+    also holds the first cell of border and half of the next: the surface may slope from
+    the first into a patch, the second is sure to be flat.
     """
     body = spec.worldbody.add_body(name=TERRAIN)
     num_levels, num_columns = scene.origins_m.shape[:2]
@@ -101,7 +102,11 @@ def _add_colours(spec: mujoco.MjSpec, scene: TerrainScene) -> str:
 
 
 def _add_border(body: mujoco.MjsBody, scene: TerrainScene) -> None:
-    """Add flat ground around the patches, beginning one cell away from them."""
+    """Add flat ground around the patches, beginning one cell away from them.
+
+    Every side is a body of its own, a child of the terrain's: MuJoCo compares bodies
+    before geoms, and robots are rarely near a side.
+    """
     grid = scene.grid
     outer_x, outer_y = (extent / 2 for extent in grid.size_m)
     width_m = scene.cfg.border_m - grid.cell_m
@@ -113,10 +118,12 @@ def _add_border(body: mujoco.MjsBody, scene: TerrainScene) -> None:
         (0.0, -near_y, outer_x - width_m, width_m / 2),
     )
     for index, (x, y, half_x, half_y) in enumerate(boxes):
-        body.add_geom(
+        side = body.add_body(
+            name=f"terrain_border_{index}", pos=[x, y, -BORDER_THICKNESS_M / 2]
+        )
+        side.add_geom(
             name=f"terrain_border_{index}",
             type=mujoco.mjtGeom.mjGEOM_BOX,
-            pos=[x, y, -BORDER_THICKNESS_M / 2],
             size=[half_x, half_y, BORDER_THICKNESS_M / 2],
             rgba=BORDER_RGBA,
             mass=0.0,
