@@ -31,7 +31,6 @@ NUM_ENVS = 8
 STEPS = 50
 POSITION_TOLERANCE_M = 0.008
 JOINT_TOLERANCE_RAD = 0.1
-LIGHT_TOUCH_N = 30.0
 
 
 def make(backend) -> ManagerBasedRlEnv:
@@ -85,6 +84,7 @@ def test_same_second_on_flat_ground_and_on_stairs(envs):
         start_on_the_stairs(env)
     native, warp = envs["native"], envs["warp"]
     disagreements = 0
+    differed = torch.zeros(NUM_ENVS, 2, dtype=torch.bool)
     for step in range(STEPS):
         torch.manual_seed(step)
         actions = 0.1 * torch.randn(NUM_ENVS, 25)
@@ -94,11 +94,14 @@ def test_same_second_on_flat_ground_and_on_stairs(envs):
         difference = (native.sim.data.qpos[:] - warp.sim.data.qpos[:]).abs()
         assert difference[:, :3].max() < POSITION_TOLERANCE_M, f"step {step}"
         assert difference[:, 7:].max() < JOINT_TOLERANCE_RAD, f"step {step}"
-        feet = [env.scene[FEET_CONTACT].data for env in envs.values()]
-        differ = (feet[0].found > 0) != (feet[1].found > 0)
-        force = torch.maximum(*(foot.force.norm(dim=-1) for foot in feet))
-        assert (force[differ] < LIGHT_TOUCH_N).all(), "a firm contact is missing"
-        disagreements += int(differ.sum())
+        native_touch, warp_touch = (
+            env.scene[FEET_CONTACT].data.found > 0 for env in envs.values()
+        )
+        differs = native_touch != warp_touch
+        # A foot may touch down one physics step earlier in one of them, not longer.
+        assert not (differs & differed).any(), "a contact is missing"
+        differed = differs
+        disagreements += int(differs.sum())
     assert disagreements <= 0.02 * STEPS * NUM_ENVS * 2
     assert not native.sim.diverged.any()
 

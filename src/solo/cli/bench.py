@@ -28,8 +28,10 @@ class BenchSim:
     """Rounds in which native and raw alternate."""
     steps: int = 10
     """Control steps per round."""
-    warp_steps: int = 2
-    """Timed steps of stock mjlab after the one that compiles; 0 leaves it out."""
+    warp_steps: int = 5
+    """Timed steps of stock mjlab after its warm-up; 0 leaves it out."""
+    mjlab_task: bool = False
+    """Also time mjlab's own rough-terrain task for the G1 as it comes (minutes)."""
     json: Path | None = None
     """File to write the result to."""
 
@@ -49,6 +51,7 @@ class BenchSim:
                 rounds=self.rounds,
                 steps_per_round=self.steps,
                 warp_steps=self.warp_steps,
+                mjlab_task=self.mjlab_task,
             )
         )
         table = Table("measurement", "value")

@@ -5,6 +5,9 @@ joints go, the collision geoms are exchanged for the lean set, camera and foot s
 added. What the config takes over from the model (actuators, keyframes, contact pairs)
 is removed, so that nothing applies twice. So are the model's own sensors: each costs
 time in every physics step, and tasks add the ones they read.
+
+The model's default state hangs in the air, because Warp reserves memory for its
+contacts; episodes start from the pose of `make_entity_cfg`.
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ def build_spec(cfg: RobotCfg, visual: bool = True) -> mujoco.MjSpec:
         _add_geom(spec, geom, cfg.sole_friction)
     _add_foot_sites(spec, cfg)
     _add_camera(spec, cfg)
+    spec.body(cfg.base_body).pos = [0.0, 0.0, 2.0 * cfg.base_height_m]
     check_joint_order(cfg, spec)
     return spec
 
