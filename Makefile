@@ -74,6 +74,8 @@ bench-sim: sync
 docs: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
 	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
+	$(BIN)/solo demo --headless --output build/demo
+	cp build/demo/demo.png docs/images/demo.png
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache build dist
