@@ -121,6 +121,16 @@ def test_bench_sim_measures_what_it_promises(capsys, tmp_path):
         assert result[key] > 0
 
 
+def test_missing_extra_is_one_clear_line(monkeypatch, capsys):
+    """As on a robot, where only the deployment extra is installed."""
+    monkeypatch.setitem(sys.modules, "rich", None)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.delitem(sys.modules, "solo.cli.terrains", raising=False)
+    code, _, err = run(capsys, "terrains", "list")
+    assert code == 1
+    assert_one_clear_line(err, "rich", "solo-locomotion[train]")
+
+
 def test_interrupt_ends_with_the_shells_code(monkeypatch, capsys):
     from solo.cli.terrains import ListTerrains
 

@@ -64,6 +64,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"Wrote {command.json}")
     except SoloError as error:
         return _fail(error, 1)
+    except ModuleNotFoundError as error:
+        if (error.name or "solo").split(".")[0] == "solo":
+            raise
+        return _fail(
+            SoloError(
+                f"The Python package {error.name!r} is not installed; this verb needs "
+                'the training extra: pip install "solo-locomotion[train]".'
+            ),
+            1,
+        )
     except KeyboardInterrupt:
         print("solo: stopped", file=sys.stderr)
         return 130
