@@ -125,31 +125,20 @@ def store_state(env: int, state: Any, state_of_data: Any) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def store_outputs(
-    env: int, outputs: Any, outputs_of_data: Any, min_refresh: int
+def copy_outputs(
+    env: int, outputs: Any, outputs_of_data: Any, min_level: int, into_data: bool
 ) -> None:
-    """Copy results of at least a ``refresh`` level out of a thread's ``mjData``."""
+    """Copy results of at least a level (``STALE``, ...) out of, or into, ``mjData``."""
     for f in range(outputs.shape[0]):
-        if outputs[f, 2] >= min_refresh:
+        if outputs[f, 2] >= min_level:
             n = outputs[f, 1]
             tensor = carray(pointer(outputs[f, 0] + env * n * 4), n, np.float32)
             inside = carray(pointer(outputs_of_data[f]), n, np.float64)
             for k in range(n):
-                tensor[k] = inside[k]
-
-
-@njit(nogil=True, cache=True)
-def load_outputs(
-    env: int, outputs: Any, outputs_of_data: Any, min_refresh: int
-) -> None:
-    """The opposite of ``store_outputs``."""
-    for f in range(outputs.shape[0]):
-        if outputs[f, 2] >= min_refresh:
-            n = outputs[f, 1]
-            tensor = carray(pointer(outputs[f, 0] + env * n * 4), n, np.float32)
-            inside = carray(pointer(outputs_of_data[f]), n, np.float64)
-            for k in range(n):
-                inside[k] = tensor[k]
+                if into_data:
+                    inside[k] = tensor[k]
+                else:
+                    tensor[k] = inside[k]
 
 
 @njit(nogil=True, cache=True)
@@ -198,10 +187,10 @@ def advance(
         written = load_state(env, state, state_of_data)
         select_env(model, env, model_fields, model_offsets)
         if refresh.shape[0] and stepped[env] and not written:
-            load_outputs(env, outputs, outputs_of_data, UPDATED)
+            copy_outputs(env, outputs, outputs_of_data, UPDATED, True)
             for f in range(refresh.shape[0]):
                 call(refresh[f], model, data)
-            store_outputs(env, outputs, outputs_of_data, RECOMPUTED)
+            copy_outputs(env, outputs, outputs_of_data, RECOMPUTED, False)
             continue
         for f in range(functions.shape[0]):
             call(functions[f], model, data)
@@ -212,4 +201,4 @@ def advance(
                 bad[env] = 1
         if keep_state and not store_state(env, state, state_of_data):
             bad[env] = 1
-        store_outputs(env, outputs, outputs_of_data, STALE)
+        copy_outputs(env, outputs, outputs_of_data, STALE, False)
