@@ -1,8 +1,8 @@
 """The height grid as MuJoCo geometry.
 
 One height field for all patches. One per patch makes a physics step dearer, because
-MuJoCo then searches a tree of 170 boxes for every body of the robot (a seventh of a step
-of the G1 went there), and has seams.
+MuJoCo then searches a tree of 170 boxes for every body of the robot (a seventh of a
+step of the G1 went there), and has seams.
 """
 
 from __future__ import annotations
