@@ -97,6 +97,12 @@ def test_a_sphere_whose_centre_is_below_is_pushed_to_the_nearest_surface():
     assert -0.04 < found[0, 0] < -RADIUS
 
 
+def test_a_sphere_deep_in_the_ground_is_pushed_up_until_the_base_ends():
+    found = contacts_on(flat(), [0.1, 0.1, -0.3])
+    np.testing.assert_allclose(found, [[-0.32, 0.1, 0.1, 0, 0, 0, 1]], atol=1e-9)
+    assert len(contacts_on(flat(), [0.1, 0.1, -0.6])) == 0
+
+
 def test_outside_the_field_there_is_nothing():
     assert len(contacts_on(flat(), [0.6, 0, 0.01])) == 0
     assert len(contacts_on(flat(), [0, -0.6, 0.01])) == 0
