@@ -85,6 +85,10 @@ def _sample(
     out: Any,
 ) -> None:
     per_cell = 1.0 / cell_m
+    last_i, last_j = units.shape[0] - 1.0, units.shape[1] - 1.0
+    reach = 0.0  # Of the window around the base, in cells.
+    for n in range(centres_h.shape[0]):
+        reach = max(reach, math.hypot(centres_h[n, 0], centres_h[n, 1]) * per_cell)
     for b in range(pos_w.shape[0]):
         w, x, y, z = quat_w[b, 0], quat_w[b, 1], quat_w[b, 2], quat_w[b, 3]
         # Direction of the base's x axis in the plane, without a detour over the angle.
@@ -92,9 +96,16 @@ def _sample(
         norm = max(math.sqrt(cos * cos + sin * sin), 1e-9)
         cos, sin = cos / norm * per_cell, sin / norm * per_cell
         i0, j0 = (pos_w[b, 0] - x0) * per_cell, (pos_w[b, 1] - y0) * per_cell
-        for n in range(centres_h.shape[0]):
-            i = i0 + cos * centres_h[n, 0] - sin * centres_h[n, 1]
-            j = j0 + sin * centres_h[n, 0] + cos * centres_h[n, 1]
-            i = int(min(max(i, 0.0), units.shape[0] - 1.0))
-            j = int(min(max(j, 0.0), units.shape[1] - 1.0))
-            out[b, n] = units[i, j] * unit_m - pos_w[b, 2]
+        base_z = pos_w[b, 2]
+        if reach < i0 < last_i - reach and reach < j0 < last_j - reach:
+            for n in range(centres_h.shape[0]):
+                i = int(i0 + cos * centres_h[n, 0] - sin * centres_h[n, 1])
+                j = int(j0 + sin * centres_h[n, 0] + cos * centres_h[n, 1])
+                out[b, n] = units[i, j] * unit_m - base_z
+        else:  # Part of the window is outside the grid.
+            for n in range(centres_h.shape[0]):
+                x_cell = i0 + cos * centres_h[n, 0] - sin * centres_h[n, 1]
+                y_cell = j0 + sin * centres_h[n, 0] + cos * centres_h[n, 1]
+                i = int(min(max(x_cell, 0.0), last_i))
+                j = int(min(max(y_cell, 0.0), last_j))
+                out[b, n] = units[i, j] * unit_m - base_z

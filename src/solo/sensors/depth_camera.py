@@ -1,0 +1,142 @@
+"""The depth camera: images of the ground and of the robot's own links."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import warp as wp
+
+from solo.sensors import depth_kernel
+from solo.sensors.depth_pyramid import NUM_LEVELS, build_surface
+from solo.sensors.perception_cfg import DepthCameraCfg
+from solo.terrains.grid import HeightGrid
+
+Run = Callable[[Callable[[int, int, int], None], int], None]
+"""``run(work, num_items)`` calls ``work(slot, lo, hi)`` until all items are done."""
+
+
+class DepthCamera:
+    """Renders depth images of the height grid and of capsules (the robot's own links).
+
+    One ray is cast through the centre of each output pixel. Depth is along the optical
+    axis, in metres: 0 (invalid) where the nearest surface is nearer than
+    ``cfg.min_range_m``, because stereo finds no match there, and ``cfg.max_range_m``
+    where it is farther. A camera in the ground or in a capsule sees nothing: all 0.
+    Outside the grid the height of its border continues.
+    """
+
+    def __init__(
+        self,
+        grid: HeightGrid,
+        cfg: DepthCameraCfg,
+        device: str,
+        run: Run | None = None,
+        walls: bool = True,
+        num_levels: int = NUM_LEVELS,
+    ) -> None:
+        """Put the grid on the device and compile the kernels.
+
+        Args:
+            grid: The ground.
+            cfg: Intrinsics, output size and range.
+            device: Device of all tensors.
+            run: Shares out images among threads on CPU, such as `WorkerPool.run`
+                (Warp's CPU kernels run without the GIL); None renders in the calling
+                thread. Unused on CUDA.
+            walls: See risers as the vertical walls they are in the world; else as the
+                ramps of 2.5 cm that physics makes of them.
+            num_levels: Levels of the pyramid that skips empty space; changes speed,
+                not images.
+        """
+        self.cfg = cfg
+        self._device = device
+        self._run = run if torch.device(device).type == "cpu" else None
+        wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
+        wp.load_module(depth_kernel, device=device)
+        self._intrinsics = _pack_intrinsics(cfg)
+        self._surface = build_surface(
+            grid, longest_ray_m(cfg), device, walls, num_levels
+        )
+        self._scratch = self._allocate(1, 1)
+
+    def render(
+        self,
+        pos_w: torch.Tensor,
+        rotation_w: torch.Tensor,
+        capsules_w: torch.Tensor,
+        radii: torch.Tensor,
+        out: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Depth images of many cameras at once.
+
+        Args:
+            pos_w: Optical centres [B, 3], world, metres.
+            rotation_w: Rotations camera-to-world [B, 3, 3]; the columns are the
+                camera's right, down and forward axes in the world.
+            capsules_w: End points of each camera's own capsules [B, C, 2, 3], world.
+            radii: Radii of the capsules [C], metres.
+            out: Images to write to [B, H, W]; new ones if left out.
+
+        Returns:
+            Depth [B, H, W], float32.
+        """
+        count, height, width = len(pos_w), self.cfg.output_height, self.cfg.output_width
+        if out is None:
+            out = torch.empty(count, height, width, device=self._device)
+        views, capsules = self._scratch
+        if views.shape[0] < count or capsules.shape[1] < len(radii):
+            views, capsules = self._scratch = self._allocate(count, len(radii))
+        pos = wp.from_torch(pos_w.contiguous(), wp.vec3)
+        rotation = wp.from_torch(rotation_w.contiguous(), wp.mat33)
+        ends = wp.from_torch(capsules_w.contiguous(), wp.vec3)
+        radius, depth = wp.from_torch(radii.contiguous()), wp.from_torch(out)
+        camera, surface = self._intrinsics, self._surface
+
+        def work(slot: int, lo: int, hi: int) -> None:
+            wp.launch(
+                depth_kernel.prepare,
+                hi - lo,
+                [surface, camera, pos, rotation, ends, radius, lo, views, capsules],
+                device=self._device,
+            )
+            wp.launch(
+                depth_kernel.render,
+                (hi - lo, height, width),
+                [surface, camera, rotation, views, capsules, lo, depth],
+                device=self._device,
+            )
+
+        if self._run is None:
+            work(0, 0, count)
+        else:
+            self._run(work, count)
+        return out
+
+    def _allocate(
+        self, num_images: int, num_capsules: int
+    ) -> tuple[wp.array, wp.array]:
+        shape = (num_images, max(num_capsules, 1))
+        return (
+            wp.empty(num_images, dtype=depth_kernel.View, device=self._device),
+            wp.empty(shape, dtype=depth_kernel.Capsule, device=self._device),
+        )
+
+
+def longest_ray_m(cfg: DepthCameraCfg) -> float:
+    """Length of the ray to the farthest corner of the image at the end of the range."""
+    x = max(abs(cfg.cx), abs(cfg.width - cfg.cx)) / cfg.fx
+    y = max(abs(cfg.cy), abs(cfg.height - cfg.cy)) / cfg.fy
+    return cfg.max_range_m * math.hypot(x, y, 1.0)
+
+
+def _pack_intrinsics(cfg: DepthCameraCfg) -> depth_kernel.Intrinsics:
+    camera = depth_kernel.Intrinsics()
+    camera.dx = cfg.width / cfg.output_width / cfg.fx
+    camera.dy = cfg.height / cfg.output_height / cfg.fy
+    camera.x0 = 0.5 * camera.dx - cfg.cx / cfg.fx
+    camera.y0 = 0.5 * camera.dy - cfg.cy / cfg.fy
+    camera.width, camera.height = cfg.output_width, cfg.output_height
+    camera.min_range_m, camera.max_range_m = cfg.min_range_m, cfg.max_range_m
+    return camera
