@@ -10,7 +10,7 @@ from mjlab.tasks.registry import list_tasks, load_env_cfg
 
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
-from solo.envs.tasks import LOCOMOTION
+from solo.envs.tasks import TASKS
 from solo.robots.g1 import G1
 from solo.sim import NativeSimulation
 from solo.terrains import TerrainSceneCfg
@@ -49,31 +49,20 @@ def env() -> ManagerBasedRlEnv:
 
 def test_our_tasks_are_known_to_mjlab():
     """mjlab only prints a warning when an entry point fails to load."""
-    assert LOCOMOTION in list_tasks()
+    assert set(TASKS) <= set(list_tasks())
 
 
-def test_registered_task_runs_natively_on_cpu():
-    cfg = load_env_cfg(LOCOMOTION)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("play", [False, True])
+def test_registered_tasks_run_natively_on_cpu(task, play):
+    cfg = load_env_cfg(task, play=play)
     cfg.scene.num_envs = 2
     cfg.scene.terrain.scene = TERRAIN  # type: ignore[union-attr]
     env = make_env(cfg)
     assert isinstance(env.sim, NativeSimulation)
-
-
-def test_observations_have_the_contracts_shapes(env):
-    obs, _ = env.reset()
-    assert obs["actor"].shape == (12, 84)
-    assert obs["height_map"].shape == (12, 16, 32)
-    assert all(torch.isfinite(value).all() for value in obs.values())
-
-
-def test_proprioception_is_in_the_contracts_order(env):
-    terms = env.observation_manager.active_terms["actor"]
-    sizes = env.observation_manager.group_obs_term_dim["actor"]
-    assert list(zip(terms, (size[0] for size in sizes), strict=True)) == [
-        ("base_ang_vel", 3), ("projected_gravity", 3), ("command", 3),
-        ("joint_pos", 25), ("joint_vel", 25), ("last_action", 25),
-    ]  # fmt: skip
+    env.reset()
+    _, reward, *_ = env.step(torch.zeros(2, 25))
+    assert torch.isfinite(reward).all()
 
 
 def test_action_moves_the_joint_of_the_same_index(env):
@@ -95,7 +84,7 @@ def test_robots_start_on_their_platforms(env):
     assert offset[:, :2].abs().max() < 0.6
     height = offset[:, 2] - G1.base_height_m
     assert (height > 0).all()
-    assert (height < 0.05).all()
+    assert (height < 0.06).all()
 
 
 def test_same_seed_same_bits_whatever_the_threads():
@@ -124,6 +113,7 @@ def test_a_broken_env_ends_its_episode_and_is_logged(env):
 def test_pushes_and_external_forces_move_the_robot(env):
     env.reset(seed=0)
     robot = env.scene["robot"]
+    robot.write_root_link_velocity_to_sim(torch.zeros(12, 6))
     torso = robot.find_bodies("torso_link")[0]
     force = torch.tensor([0.0, 400.0, 0.0]).expand(2, 1, 3)
     robot.write_external_wrench_to_sim(
@@ -132,8 +122,8 @@ def test_pushes_and_external_forces_move_the_robot(env):
     for _ in range(5):
         env.step(torch.zeros(12, 25))
     speed = robot.data.root_link_lin_vel_w[:, 1]
-    assert (speed[:2] > 0.3).all()
-    assert speed[2:].abs().max() < 0.3
+    assert (speed[:2] > 0.4).all()
+    assert speed[2:].abs().max() < 0.4
 
 
 def test_contact_sensor_tracks_air_time(env):
@@ -150,6 +140,7 @@ def test_contact_sensor_tracks_air_time(env):
 
 
 def test_play_has_no_noise_and_no_pushes():
-    cfg = make_locomotion_env_cfg(G1, play=True)
+    cfg = make_locomotion_env_cfg(G1, stage="perceptive", play=True)
     assert "push_robot" not in cfg.events
-    assert not cfg.observations["actor"].enable_corruption
+    assert not any(group.enable_corruption for group in cfg.observations.values())
+    assert cfg.observations["depth"].terms["depth"].params["cfg"].corruption is None

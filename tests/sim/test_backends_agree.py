@@ -17,11 +17,11 @@ from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.grid_terrain import GridTerrain
 from solo.envs.locomotion_env_cfg import (
-    FEET_CONTACT,
     make_locomotion_env_cfg,
     make_simulation_cfg,
 )
 from solo.envs.make import make_env
+from solo.envs.names import FEET_CONTACT
 from solo.robots.g1 import G1
 from solo.terrains import TerrainSceneCfg
 

@@ -25,6 +25,18 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.terrains:ShowTerrains",
         "Draw a contact sheet of the terrain variants.",
     ),
+    "depth show": (
+        "solo.cli.depth:ShowDepth",
+        "Draw clean and corrupted depth images of several terrains.",
+    ),
+    "train teacher": (
+        "solo.cli.train:TrainTeacher",
+        "Train the privileged teacher (stage 1).",
+    ),
+    "train student": (
+        "solo.cli.train:TrainStudent",
+        "Distil the teacher into the student (stage 2).",
+    ),
     "bench sim": (
         "solo.cli.bench:BenchSim",
         "Measure the simulation: native, stock mjlab, and the raw bound.",

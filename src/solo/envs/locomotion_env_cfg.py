@@ -1,53 +1,49 @@
-"""The environment all tasks start from: a robot that walks over the paper's terrain.
+"""The environment: a robot walks over the paper's terrain as it is commanded to.
 
-Velocity commands in, 25 joint offsets out, 50 Hz over 200 Hz physics. Terms that mjlab
-has are mjlab's. What is here is enough to step, measure and watch; the paper's reward
-and randomisation tables are laid over it by the tasks.
+Velocity commands in, 25 joint offsets out, 50 Hz over 200 Hz physics. The tables of the
+paper are in files of their own: ``rewards_cfg``, ``events_cfg`` (randomisation),
+``observations_cfg`` and ``commands_cfg``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.envs import mdp as mjlab_mdp
-from mjlab.envs.mdp import dr
 from mjlab.envs.mdp.actions import JointPositionActionCfg
 from mjlab.managers.curriculum_manager import CurriculumTermCfg
-from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.metrics_manager import MetricsTermCfg
-from mjlab.managers.observation_manager import ObservationGroupCfg, ObservationTermCfg
-from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.managers.termination_manager import TerminationTermCfg
 from mjlab.scene import SceneCfg
 from mjlab.sensor import ContactMatch, ContactSensorCfg
 from mjlab.sim import MujocoCfg
-from mjlab.tasks.velocity import mdp as velocity_mdp
-from mjlab.tasks.velocity.mdp import UniformVelocityCommandCfg
-from mjlab.utils.noise import UniformNoiseCfg
 from mjlab.viewer import ViewerConfig
 
 from solo.envs import mdp
+from solo.envs.commands_cfg import make_command
+from solo.envs.depth_sensor_cfg import DepthSensorCfg
+from solo.envs.events_cfg import PUSH, make_events
 from solo.envs.grid_terrain import GridTerrainCfg
+from solo.envs.names import BODY_CONTACT, COMMAND, FALL, FEET_CONTACT
+from solo.envs.observations_cfg import Stage, make_observations
+from solo.envs.rewards_cfg import make_rewards
 from solo.robots.build import make_entity_cfg
 from solo.robots.robot_cfg import RobotCfg
 from solo.sim.native import SoloSimulationCfg
 from solo.terrains.scene import TerrainSceneCfg
 
-COMMAND = "twist"
-FEET_CONTACT = "feet_contact"
-FALL_CONTACT = "fall_contact"
-
 
 def make_locomotion_env_cfg(
     robot: RobotCfg,
     *,
+    stage: Stage = "teacher",
     num_envs: int = 1,
     terrain: TerrainSceneCfg | None = None,
     sim: SoloSimulationCfg | None = None,
+    depth: DepthSensorCfg | None = None,
     play: bool = False,
     seed: int | None = None,
 ) -> ManagerBasedRlEnvCfg:
@@ -55,15 +51,21 @@ def make_locomotion_env_cfg(
 
     Args:
         robot: The robot, e.g. ``solo.robots.get_robot("g1")``.
+        stage: Which observations there are; see ``make_observations``.
         num_envs: Number of environments.
         terrain: The scene; by default the paper's 10 x 17 curriculum.
         sim: Physics settings; see ``make_simulation_cfg``.
+        depth: Camera of the perceptive stage; by default the robot's, with the paper's
+            errors.
         play: For looking: visual meshes, no noise, no pushes, episodes without end.
         seed: Seed of everything random but the terrain, which has its own.
     """
+    if play and depth is None:
+        depth = DepthSensorCfg.for_robot(robot, clean=True)
     cfg = ManagerBasedRlEnvCfg(
         seed=seed,
         decimation=4,
+        # Not stated in the paper; 20 s as in Isaac Lab's rough-terrain tasks.
         episode_length_s=20.0,
         sim=sim or make_simulation_cfg(),
         scene=SceneCfg(
@@ -74,14 +76,7 @@ def make_locomotion_env_cfg(
             # Meshes are for looking. MuJoCo clears a flag per triangle in each step,
             # an eighth of the time of a step for the G1.
             entities={"robot": make_entity_cfg(robot, visual=play)},
-            sensors=(
-                _contact_sensor(
-                    FEET_CONTACT,
-                    tuple(foot.body for foot in robot.feet),
-                    track_air_time=True,
-                ),
-                _contact_sensor(FALL_CONTACT, robot.termination_bodies),
-            ),
+            sensors=_contact_sensors(robot),
             # mjlab's default view; otherwise the size of the terrain sets it.
             extent=2.0,
         ),
@@ -94,17 +89,17 @@ def make_locomotion_env_cfg(
                 preserve_order=True,
             )
         },
-        observations=_observations(robot),
-        commands={COMMAND: _velocity_command()},
-        rewards=_rewards(robot),
-        terminations=_terminations(),
-        events=_events(robot),
+        observations=make_observations(robot, stage, depth),
+        commands={COMMAND: make_command("training")},
+        rewards=make_rewards(robot),
+        terminations=_terminations(robot),
+        events=make_events(robot),
         curriculum={
             "terrain_levels": CurriculumTermCfg(
                 func=mdp.terrain_levels, params={"command_name": COMMAND}
             )
         },
-        metrics={"action_acceleration": MetricsTermCfg(func=mjlab_mdp.mean_action_acc)},
+        metrics=_metrics(robot),
         viewer=ViewerConfig(
             origin_type=ViewerConfig.OriginType.ASSET_BODY,
             entity_name="robot",
@@ -116,9 +111,10 @@ def make_locomotion_env_cfg(
     )
     if play:
         cfg.episode_length_s = 1e6
-        cfg.events.pop("push_robot")
+        cfg.events.pop(PUSH)
         cfg.curriculum = {}
-        cfg.observations["actor"].enable_corruption = False
+        for group in cfg.observations.values():
+            group.enable_corruption = False
     return cfg
 
 
@@ -138,16 +134,24 @@ def make_simulation_cfg(**changes: Any) -> SoloSimulationCfg:
     return SoloSimulationCfg(**{**settings, **changes})
 
 
-def _contact_sensor(
-    name: str, bodies: tuple[str, ...], track_air_time: bool = False
-) -> ContactSensorCfg:
-    return ContactSensorCfg(
-        name=name,
-        primary=ContactMatch(mode="body", pattern=bodies, entity="robot"),
-        secondary=ContactMatch(mode="subtree", pattern="terrain"),
-        fields=("found", "force"),
-        reduce="netforce",
-        track_air_time=track_air_time,
+def _contact_sensors(robot: RobotCfg) -> tuple[ContactSensorCfg, ...]:
+    """Net forces of the feet, and of every other body, against the terrain."""
+    feet = tuple(foot.body for foot in robot.feet)
+    others = dict.fromkeys(g.body for g in robot.all_geoms if g.body not in feet)
+
+    def sensor(name: str, bodies: tuple[str, ...], times: bool) -> ContactSensorCfg:
+        return ContactSensorCfg(
+            name=name,
+            primary=ContactMatch(mode="body", pattern=bodies, entity="robot"),
+            secondary=ContactMatch(mode="subtree", pattern="terrain"),
+            fields=("found", "force"),
+            reduce="netforce",
+            track_air_time=times,
+        )
+
+    return (
+        sensor(FEET_CONTACT, feet, times=True),
+        sensor(BODY_CONTACT, tuple(others), times=False),
     )
 
 
@@ -156,171 +160,28 @@ def _action_scale(robot: RobotCfg) -> float | dict[str, float]:
     return dict(scale) if isinstance(scale, Mapping) else float(scale)
 
 
-def _observations(robot: RobotCfg) -> dict[str, ObservationGroupCfg]:
-    """The 84 numbers of proprioception in the contract's order, then the map."""
-
-    def term(func: Any, noise: float = 0.0, **params: Any) -> ObservationTermCfg:
-        uniform = UniformNoiseCfg(n_min=-noise, n_max=noise) if noise else None
-        return ObservationTermCfg(func=func, params=params, noise=uniform)
-
-    joints = SceneEntityCfg("robot", joint_names=robot.joint_names, preserve_order=True)
-    proprioception = {
-        "base_ang_vel": term(mjlab_mdp.base_ang_vel, 0.2),
-        "projected_gravity": term(mjlab_mdp.projected_gravity, 0.05),
-        "command": term(mjlab_mdp.generated_commands, command_name=COMMAND),
-        "joint_pos": term(mjlab_mdp.joint_pos_rel, 0.01, asset_cfg=joints),
-        "joint_vel": term(mjlab_mdp.joint_vel_rel, 1.5, asset_cfg=joints),
-        "last_action": term(mjlab_mdp.last_action),
-    }
-    privileged = {
-        "base_lin_vel": term(mjlab_mdp.base_lin_vel),
-        "feet_contact": term(
-            velocity_mdp.foot_contact_forces, sensor_name=FEET_CONTACT
-        ),
-    }
+def _metrics(robot: RobotCfg) -> dict[str, MetricsTermCfg]:
+    feet = SceneEntityCfg("robot", body_names=tuple(f.body for f in robot.feet))
     return {
-        "actor": ObservationGroupCfg(terms=proprioception, enable_corruption=True),
-        "critic": ObservationGroupCfg(terms={**proprioception, **privileged}),
-        "height_map": ObservationGroupCfg(
-            terms={"height_map": term(mdp.height_map, cfg=robot.height_map)}
+        "action_acceleration": MetricsTermCfg(func=mjlab_mdp.mean_action_acc),
+        "single_stance": MetricsTermCfg(
+            func=mdp.single_stance, params={"sensor_name": FEET_CONTACT}
+        ),
+        "foot_lift": MetricsTermCfg(func=mdp.foot_lift, params={"asset_cfg": feet}),
+        "velocity_error": MetricsTermCfg(
+            func=mdp.velocity_error, params={"command_name": COMMAND}
         ),
     }
 
 
-def _velocity_command() -> UniformVelocityCommandCfg:
-    return UniformVelocityCommandCfg(
-        entity_name="robot",
-        resampling_time_range=(10.0, 10.0),
-        heading_command=True,
-        heading_control_stiffness=0.5,
-        rel_standing_envs=0.05,
-        ranges=UniformVelocityCommandCfg.Ranges(
-            lin_vel_x=(-0.5, 1.0),
-            lin_vel_y=(-0.5, 0.5),
-            ang_vel_z=(-1.0, 1.0),
-            heading=(-math.pi, math.pi),
-        ),
-    )
-
-
-def _rewards(robot: RobotCfg) -> dict[str, RewardTermCfg]:
-    feet_sites = SceneEntityCfg("robot", site_names=tuple(f.site for f in robot.feet))
-    return {
-        "track_lin_vel": RewardTermCfg(
-            func=velocity_mdp.track_linear_velocity,
-            weight=3.0,
-            params={"command_name": COMMAND, "std": 0.5},
-        ),
-        "track_ang_vel": RewardTermCfg(
-            func=velocity_mdp.track_angular_velocity,
-            weight=5.0,
-            params={"command_name": COMMAND, "std": 0.5},
-        ),
-        "flat_orientation": RewardTermCfg(
-            func=mjlab_mdp.flat_orientation_l2, weight=-1.0
-        ),
-        "action_rate": RewardTermCfg(func=mjlab_mdp.action_rate_l2, weight=-0.01),
-        "joint_acc": RewardTermCfg(func=mjlab_mdp.joint_acc_l2, weight=-2.5e-7),
-        "joint_pos_limits": RewardTermCfg(func=mjlab_mdp.joint_pos_limits, weight=-2.0),
-        "feet_air_time": RewardTermCfg(
-            func=velocity_mdp.feet_air_time,
-            weight=3.0,
-            params={
-                "sensor_name": FEET_CONTACT,
-                "threshold_min": 0.0,
-                "threshold_max": 0.4,
-                "command_name": COMMAND,
-                "command_threshold": 0.1,
-            },
-        ),
-        "feet_slip": RewardTermCfg(
-            func=velocity_mdp.feet_slip,
-            weight=-0.25,
-            params={
-                "sensor_name": FEET_CONTACT,
-                "command_name": COMMAND,
-                "command_threshold": 0.1,
-                "asset_cfg": feet_sites,
-            },
-        ),
-        "termination": RewardTermCfg(func=mjlab_mdp.is_terminated, weight=-200.0),
-    }
-
-
-def _terminations() -> dict[str, TerminationTermCfg]:
+def _terminations(robot: RobotCfg) -> dict[str, TerminationTermCfg]:
+    """The paper's fall (waist or head touches), and what ends without blame."""
     return {
         "time_out": TerminationTermCfg(func=mjlab_mdp.time_out, time_out=True),
-        "fell": TerminationTermCfg(
-            func=velocity_mdp.illegal_contact, params={"sensor_name": FALL_CONTACT}
-        ),
-        "tipped_over": TerminationTermCfg(
-            func=mjlab_mdp.bad_orientation, params={"limit_angle": math.radians(70.0)}
+        FALL: TerminationTermCfg(
+            func=mdp.body_contact,
+            params={"sensor_name": BODY_CONTACT, "bodies": robot.termination_bodies},
         ),
         "left_terrain": TerminationTermCfg(func=mdp.left_terrain, time_out=True),
         "physics_diverged": TerminationTermCfg(func=mdp.physics_diverged),
-    }
-
-
-def _events(robot: RobotCfg) -> dict[str, EventTermCfg]:
-    soles = SceneEntityCfg(
-        "robot", geom_names=tuple(g.name for foot in robot.feet for g in foot.geoms())
-    )
-    torso = SceneEntityCfg("robot", body_names=(robot.torso_body,))
-    return {
-        "reset_base": EventTermCfg(
-            func=mjlab_mdp.reset_root_state_uniform,
-            mode="reset",
-            params={
-                "pose_range": {
-                    "x": (-0.5, 0.5),
-                    "y": (-0.5, 0.5),
-                    "z": (0.01, 0.02),
-                    "yaw": (-math.pi, math.pi),
-                },
-                "velocity_range": {},
-            },
-        ),
-        "reset_joints": EventTermCfg(
-            func=mjlab_mdp.reset_joints_by_offset,
-            mode="reset",
-            params={
-                "position_range": (-0.05, 0.05),
-                "velocity_range": (0.0, 0.0),
-                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
-            },
-        ),
-        "push_robot": EventTermCfg(
-            func=mjlab_mdp.push_by_setting_velocity,
-            mode="interval",
-            interval_range_s=(10.0, 15.0),
-            params={"velocity_range": {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}},
-        ),
-        "sole_friction": EventTermCfg(
-            func=dr.geom_friction,
-            mode="startup",
-            params={
-                "asset_cfg": soles,
-                "operation": "abs",
-                "ranges": (0.6, 1.0),
-                "shared_random": True,
-            },
-        ),
-        "torso_com": EventTermCfg(
-            func=dr.body_com_offset,
-            mode="startup",
-            params={
-                "asset_cfg": torso,
-                "operation": "add",
-                "ranges": {0: (-0.05, 0.01), 1: (-0.03, 0.03), 2: (-0.05, 0.05)},
-            },
-        ),
-        "pd_gains": EventTermCfg(
-            func=dr.pd_gains,
-            mode="startup",
-            params={
-                "kp_range": (0.7, 1.3),
-                "kd_range": (0.7, 1.3),
-                "distribution": "log_uniform",
-            },
-        ),
     }

@@ -6,26 +6,37 @@ from mjlab.rl import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
 from mjlab.tasks.registry import register_mjlab_task
 
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
+from solo.envs.observations_cfg import Stage
 from solo.robots.g1 import G1
 
-LOCOMOTION = "Solo-Locomotion-Unitree-G1"
-"""The environment all other tasks start from, with plain PPO on proprioception."""
+TASKS: dict[str, Stage] = {
+    "Solo-Teacher-Unitree-G1": "teacher",
+    "Solo-Student-Unitree-G1": "student",
+    "Solo-Perceptive-Unitree-G1": "perceptive",
+}
+"""Task to its stage."""
 
 
 def register() -> None:
     """Tell mjlab which tasks there are."""
-    register_mjlab_task(
-        task_id=LOCOMOTION,
-        env_cfg=make_locomotion_env_cfg(G1),
-        play_env_cfg=make_locomotion_env_cfg(G1, play=True),
-        rl_cfg=make_ppo_cfg(),
-    )
+    for task_id, stage in TASKS.items():
+        register_mjlab_task(
+            task_id=task_id,
+            env_cfg=make_locomotion_env_cfg(G1, stage=stage),
+            play_env_cfg=make_locomotion_env_cfg(G1, stage=stage, play=True),
+            rl_cfg=make_ppo_cfg(stage),
+        )
 
 
-def make_ppo_cfg() -> RslRlOnPolicyRunnerCfg:
+def make_ppo_cfg(stage: Stage = "teacher") -> RslRlOnPolicyRunnerCfg:
     """PPO with the paper's optimisation table and mjlab's networks."""
     hidden = {"hidden_dims": (512, 256, 128), "activation": "elu"}
+    actor = "teacher_proprioception" if stage == "teacher" else "proprioception"
     return RslRlOnPolicyRunnerCfg(
+        obs_groups={
+            "actor": (actor,),
+            "critic": ("teacher_proprioception", "base_velocity", "critic"),
+        },
         actor=RslRlModelCfg(
             **hidden,
             obs_normalization=True,

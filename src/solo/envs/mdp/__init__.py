@@ -1,7 +1,66 @@
 """Terms of our tasks; what mjlab has already is taken from mjlab."""
 
-from solo.envs.mdp.curriculums import terrain_levels
+from solo.envs.mdp.curriculums import level_histogram, terrain_levels
+from solo.envs.mdp.depth import depth_images
+from solo.envs.mdp.ease_in import ease_in
+from solo.envs.mdp.events import (
+    body_mass_offset,
+    contact_material,
+    reset_joints_by_scale,
+)
+from solo.envs.mdp.metrics import foot_lift, single_stance, velocity_error
 from solo.envs.mdp.observations import height_map
-from solo.envs.mdp.terminations import left_terrain, physics_diverged
+from solo.envs.mdp.reference_state import reset_to_reference
+from solo.envs.mdp.rewards import (
+    ang_vel_xy_l2,
+    dof_pos_limits,
+    energy,
+    feet_air_time,
+    feet_force,
+    feet_slide,
+    feet_stumble,
+    fly,
+    foothold_grad_penalty,
+    joint_deviation,
+    lin_vel_z_l2,
+    orientation_l2,
+    termination_penalty,
+    track_ang_vel_z_exp,
+    track_lin_vel_xy_exp,
+    undesired_contacts,
+)
+from solo.envs.mdp.terminations import body_contact, left_terrain, physics_diverged
 
-__all__ = ["height_map", "left_terrain", "physics_diverged", "terrain_levels"]
+__all__ = [
+    "ang_vel_xy_l2",
+    "body_contact",
+    "body_mass_offset",
+    "contact_material",
+    "depth_images",
+    "dof_pos_limits",
+    "ease_in",
+    "energy",
+    "feet_air_time",
+    "feet_force",
+    "feet_slide",
+    "feet_stumble",
+    "fly",
+    "foot_lift",
+    "foothold_grad_penalty",
+    "height_map",
+    "joint_deviation",
+    "left_terrain",
+    "level_histogram",
+    "lin_vel_z_l2",
+    "orientation_l2",
+    "physics_diverged",
+    "reset_joints_by_scale",
+    "reset_to_reference",
+    "single_stance",
+    "termination_penalty",
+    "terrain_levels",
+    "track_ang_vel_z_exp",
+    "track_lin_vel_xy_exp",
+    "undesired_contacts",
+    "velocity_error",
+]

@@ -40,3 +40,16 @@ def terrain_levels(
         if on_it.any():
             result[name] = levels[on_it].mean()
     return result
+
+
+def level_histogram(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """How many robots are at each level of each terrain, int64 [variants, levels].
+
+    The mean alone hides a terrain on which robots are either stuck at the bottom or
+    solve everything; runs log the histogram of each terrain.
+    """
+    terrain = grid_terrain(env)
+    num_levels = terrain.cfg.scene.num_levels
+    cells = terrain.terrain_types * num_levels + terrain.terrain_levels
+    counts = torch.bincount(cells, minlength=len(terrain.variant_names) * num_levels)
+    return counts.unflatten(0, (len(terrain.variant_names), num_levels))

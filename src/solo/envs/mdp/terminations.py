@@ -5,9 +5,27 @@ from __future__ import annotations
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.envs.mdp import nan_detection
+from mjlab.managers.termination_manager import TerminationTermCfg
 
 from solo.envs.mdp.terrain import grid_terrain
 from solo.sim.native import NativeSimulation
+
+
+class body_contact:
+    """One of some bodies touched the terrain: a fall."""
+
+    def __init__(self, cfg: TerminationTermCfg, env: ManagerBasedRlEnv) -> None:
+        names = [
+            name.rsplit("/", 1)[-1]
+            for name in env.scene[cfg.params["sensor_name"]].primary_names
+        ]
+        self._columns = [names.index(body) for body in cfg.params["bodies"]]
+
+    def __call__(
+        self, env: ManagerBasedRlEnv, sensor_name: str, bodies: tuple[str, ...]
+    ) -> torch.Tensor:
+        del bodies  # Read once, in the constructor.
+        return (env.scene[sensor_name].data.found[:, self._columns] > 0).any(dim=1)
 
 
 def physics_diverged(env: ManagerBasedRlEnv) -> torch.Tensor:
