@@ -61,3 +61,35 @@ class BenchSim:
             )
         Console().print(table)
         return result
+
+
+@dataclass(frozen=True)
+class BenchDepth:
+    """Measure depth images per second, and their error against MuJoCo's own rays.
+
+    Compares the depth camera with mj_multiRay on the same ground, robots and number of
+    threads, over all terrain variants.
+    """
+
+    images: int = 16
+    """Images per terrain variant."""
+    threads: int | None = None
+    """Threads of both; all cores if left out."""
+    json: Path | None = None
+    """File to write the result to."""
+
+    def run(self) -> dict[str, Any]:
+        check_at_least("images", self.images, 1)
+        if self.threads is not None:
+            check_at_least("threads", self.threads, 1)
+
+        from solo.bench.depth import DepthBenchCfg, bench_depth
+
+        result = bench_depth(DepthBenchCfg(self.images, self.threads))
+        table = Table("measurement", "value")
+        for key, value in result.items():
+            table.add_row(
+                key, f"{value:,.4g}" if isinstance(value, float) else f"{value}"
+            )
+        Console().print(table)
+        return result

@@ -1,0 +1,204 @@
+"""Speed and accuracy of the depth camera against MuJoCo's ``mj_multiRay``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+
+from solo.bench.multiray import RayCaster, add_capsules, add_ground_mesh
+from solo.progress import make_progress
+from solo.robots import get_robot
+from solo.robots.robot_cfg import RobotCfg
+from solo.robots.view import camera_pose_w, self_view_w, standing_pose
+from solo.sensors.depth_camera import DepthCamera, longest_ray_m
+from solo.sim.pool import WorkerPool, available_cores
+from solo.sim.threads import stepping_threads
+from solo.terrains.grid import HeightGrid
+from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene
+
+# Robots as in a walk: joints this far from the default pose, base tilted by this much,
+# anywhere within this distance of the centre of a patch.
+_JOINT_STD_RAD = 0.2
+_TILT_RAD = 0.1
+_OFFSET_M = 2.5
+
+
+@dataclass(frozen=True)
+class DepthBenchCfg:
+    """What to measure."""
+
+    images_per_variant: int
+    num_threads: int | None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Cameras and capsules of many robots, in the world."""
+
+    pos: np.ndarray  # [B, 3]
+    rotation: np.ndarray  # [B, 3, 3]
+    capsules: np.ndarray  # [B, C, 2, 3]
+    radii: np.ndarray  # [C]
+
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """The arguments of `DepthCamera.render`."""
+        arrays = (self.pos, self.rotation, self.capsules, self.radii)
+        return tuple(torch.tensor(a, dtype=torch.float32) for a in arrays)
+
+
+def bench_depth(
+    cfg: DepthBenchCfg,
+    pipeline: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    depth_share: Callable[[], float] | None = None,
+) -> dict[str, Any]:
+    """Measure images per second over all terrain variants and levels.
+
+    For each variant ``mj_multiRay`` renders the robots there, on a mesh of the ground
+    around them; then the camera renders the robots of all variants in one batch. So
+    both meet the same load of the machine, and use the same number of threads.
+
+    Args:
+        cfg: What to measure.
+        pipeline: What follows the rendering in training, such as corruption and
+            history; takes and returns images [B, H, W]. Counted in ``frames_per_s``.
+        depth_share: Measures which share of a perceptive environment step is depth;
+            adds the key ``share_of_step``.
+
+    Returns:
+        The numbers that ``solo bench depth --json`` writes. Errors are over all pixels
+        that at least one of the two sees within the range.
+    """
+    robot, scene = get_robot("g1"), build_scene(TerrainSceneCfg())
+    num_threads = cfg.num_threads or available_cores()
+    pool = WorkerPool(num_threads)
+    rng = np.random.default_rng(cfg.seed)
+    num_variants, per = len(scene.cfg.variants), cfg.images_per_variant
+    spots = [(k % scene.cfg.num_levels, k) for k in range(num_variants)]
+    poses = random_poses(robot, scene, np.repeat(spots, per, axis=0), rng)
+    camera = DepthCamera(scene.grid, robot.depth_camera, "cpu", pool.run)
+    batch = poses.tensors()
+    ours = camera.render(*batch)
+    if pipeline is not None:
+        pipeline(ours.clone())  # Compile.
+    theirs = np.empty(ours.shape)
+    multiray_s = render_s = pipeline_s = 0.0
+    with make_progress() as progress, stepping_threads():
+        task = progress.add_task("terrain variants", total=num_variants)
+        for variant, spot in enumerate(spots):
+            caster = _make_caster(robot, scene, spot, poses, num_threads)
+            first = variant * per
+
+            def cast(
+                slot: int, lo: int, hi: int, first: int = first, by: RayCaster = caster
+            ) -> None:
+                for k in range(first + lo, first + hi):
+                    pose = poses.pos[k], poses.rotation[k], poses.capsules[k]
+                    theirs[k] = by.cast(*pose, slot=slot)
+
+            start = time.perf_counter()
+            pool.run(cast, per)
+            cast_end = time.perf_counter()
+            images = camera.render(*batch)
+            render_end = time.perf_counter()
+            if pipeline is not None:
+                pipeline(images)
+            pipeline_s += time.perf_counter() - render_end
+            multiray_s += cast_end - start
+            render_s += render_end - cast_end
+            progress.advance(task)
+    num_frames = num_variants * len(ours)
+    multiray = len(ours) / multiray_s
+    render = num_frames / render_s
+    max_m = robot.depth_camera.max_range_m
+    error, seen = depth_error(ours.numpy(), theirs, max_m)
+    result = {
+        "frames_per_s": num_frames / (render_s + pipeline_s),
+        "render_frames_per_s": render,
+        "multiray_frames_per_s": multiray,
+        "speedup_over_multiray": render / multiray,
+        "fraction_within_1cm": float((error[seen] <= 0.01).mean()),
+        "median_abs_error_m": float(np.median(error[seen])),
+        "num_images": len(ours),
+        "threads": num_threads,
+        "pipeline": pipeline is not None,
+    }
+    if depth_share is not None:
+        result["share_of_step"] = depth_share()
+    return result
+
+
+def depth_error(
+    ours: np.ndarray, theirs: np.ndarray, max_range_m: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Absolute difference, and which pixels either sees within the range."""
+    smaller, larger = np.minimum(ours, theirs), np.maximum(ours, theirs)
+    return larger - smaller, (smaller < max_range_m) & (larger > 0.0)
+
+
+def random_poses(
+    robot: RobotCfg, scene: TerrainScene, spots: np.ndarray, rng: np.random.Generator
+) -> Poses:
+    """Robots in walking-like poses at random places on patches.
+
+    Args:
+        robot: The robot.
+        scene: The terrain.
+        spots: Level and column of the patch of each robot [B, 2].
+        rng: Source of randomness.
+    """
+    model, data = standing_pose(robot)
+    joints = data.qpos[7:].copy()
+    pos, rotation, capsules = [], [], []
+    for level, column in spots:
+        xy = scene.origins_m[level, column, :2] + rng.uniform(-_OFFSET_M, _OFFSET_M, 2)
+        yaw, axis = rng.uniform(-np.pi, np.pi), rng.uniform(-1.0, 1.0, 2)
+        turn, tilt = np.empty(4), np.empty(4)
+        mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0.0, 1.0]), yaw)
+        axis = np.array([*axis, 0.0]) / np.linalg.norm(axis)
+        mujoco.mju_axisAngle2Quat(tilt, axis, rng.uniform(0.0, _TILT_RAD))
+        mujoco.mju_mulQuat(data.qpos[3:7], turn, tilt)
+        data.qpos[:3] = *xy, scene.grid.height_at(*xy) + robot.base_height_m
+        data.qpos[7:] = joints + rng.normal(0.0, _JOINT_STD_RAD, len(joints))
+        mujoco.mj_forward(model, data)
+        camera = camera_pose_w(data)
+        pos.append(camera[0])
+        rotation.append(camera[1])
+        capsules.append([(start, end) for start, end, _ in self_view_w(robot, data)])
+    radii = [capsule.radius for capsule in robot.self_view]
+    arrays = (np.array(a) for a in (pos, rotation, capsules, radii))
+    return Poses(*arrays)
+
+
+def capsule_lengths(poses: Poses) -> np.ndarray:
+    """Length of each capsule's axis [C], metres; the same in all poses."""
+    start, end = np.moveaxis(poses.capsules[0], 1, 0)
+    return np.linalg.norm(end - start, axis=-1)
+
+
+def _make_caster(
+    robot: RobotCfg,
+    scene: TerrainScene,
+    spot: tuple[int, int],
+    poses: Poses,
+    num_threads: int,
+) -> RayCaster:
+    """The ground that robots on one patch can see, and the capsules."""
+    reach_m = _OFFSET_M + longest_ray_m(robot.depth_camera) + 0.5
+    spec = mujoco.MjSpec()
+    add_ground_mesh(spec, _window(scene.grid, scene.origins_m[spot][:2], reach_m))
+    add_capsules(spec, capsule_lengths(poses), poses.radii)
+    return RayCaster(spec.compile(), robot.depth_camera, num_threads)
+
+
+def _window(grid: HeightGrid, centre_m: np.ndarray, half_m: float) -> HeightGrid:
+    first = (centre_m - half_m - grid.corner_xy_m) / grid.cell_m
+    first = np.maximum(first.astype(int), 0)
+    last = first + int(2 * half_m / grid.cell_m)
+    return grid.crop(slice(first[0], last[0]), slice(first[1], last[1]))

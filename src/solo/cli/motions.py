@@ -1,0 +1,229 @@
+"""`solo motions make`, `solo motions check` and `solo motions show`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional
+
+from solo.cli.checks import check_at_least
+from solo.errors import SoloError, unknown_name
+from solo.files import written_aside
+
+if TYPE_CHECKING:
+    from solo.motions.checks import ClipQuality
+    from solo.motions.clip import MotionClip
+    from solo.robots.robot_cfg import RobotCfg
+
+_COLOURS = {"good": "green", "poor": "yellow", "unusable": "red"}
+
+
+@dataclass(frozen=True)
+class MakeMotions:
+    """Synthesise the reference motions: walking, turning, standing, and extras.
+
+    They come from an inverted pendulum and inverse kinematics, not from recordings, so
+    they are free of anyone's licence. Training makes them by itself; files are for
+    looking, changing and other tools.
+    """
+
+    output: Path = Path("motions")
+    """Folder for one .npz per clip; created if it is not there."""
+    robot: str = "g1"
+    """Robot to make them for."""
+    seed: int = 0
+    """Another seed than 0 varies cadence, clearance and arm swing a little."""
+    json: Path | None = None
+    """Also write the qualities of the clips to this file as JSON."""
+
+    def run(self) -> dict[str, Any]:
+        """Write the clips, print their qualities and return them.
+
+        Raises:
+            SoloError: If a name, number or the folder is not usable.
+        """
+        check_at_least("seed", self.seed, 0)
+        try:
+            self.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SoloError(
+                f"Cannot create the folder {str(self.output)!r}: "
+                f"{error.strerror or error}. Choose another --output."
+            ) from error
+
+        from solo.motions.catalogue import make_clips
+        from solo.motions.clip_file import save_clip
+        from solo.robots import get_robot
+
+        robot = get_robot(self.robot)
+        clips = make_clips(robot, self.seed)
+        qualities = _measure_all(robot, clips)
+        for clip in clips:
+            save_clip(clip, self.output / f"{clip.name}.npz")
+        _print_table(qualities)
+        print(f"Wrote {len(clips)} clips to {self.output}")
+        return {"output": str(self.output), **_as_result(qualities)}
+
+
+@dataclass(frozen=True)
+class CheckMotions:
+    """Measure motions: sliding and sinking feet, limits, balance, loops.
+
+    Reads our .npz, mjlab's .npz, the retargeted LAFAN1's .csv and GMR's .pkl. Yellow
+    is worse than our own clips; red cannot be used, and ends with an error.
+    """
+
+    files: Positional[tuple[Path, ...]] = ()
+    """Files to check; none means the clips that training makes."""
+    robot: str = "g1"
+    """Robot that the motions are for."""
+    json: Path | None = None
+    """Also write what was measured to this file as JSON."""
+
+    def run(self) -> dict[str, Any]:
+        """Print a table of qualities and return them.
+
+        Raises:
+            SoloError: If a file cannot be read or a clip cannot be used.
+        """
+        from solo.motions.catalogue import make_clips
+        from solo.motions.loaders import load_clip
+        from solo.robots import get_robot
+
+        robot = get_robot(self.robot)
+        if self.files:
+            clips = tuple(load_clip(path, robot) for path in self.files)
+        else:
+            clips = make_clips(robot)
+        qualities = _measure_all(robot, clips)
+        _print_table(qualities)
+        _refuse_unusable(qualities)
+        return _as_result(qualities)
+
+
+@dataclass(frozen=True)
+class ShowMotion:
+    """Draw a motion as a strip of poses (.png) or as a movie (.gif)."""
+
+    motion: Positional[str] = "walk_forward_0.50"
+    """A file, or the name of a clip that training makes."""
+    output: Path = Path("motion.gif")
+    """File to write, .png or .gif; an existing one is replaced."""
+    robot: str = "g1"
+    """Robot that the motion is for."""
+    json: Path | None = None
+    """Also write what was drawn to this file as JSON."""
+
+    def run(self) -> dict[str, Any]:
+        """Draw the motion, print the path and return what was drawn.
+
+        Raises:
+            SoloError: If the motion or the path is not usable, or there is no OpenGL.
+        """
+        suffix = self.output.suffix.lower()
+        if suffix not in (".png", ".gif"):
+            raise SoloError(
+                f"--output {str(self.output)!r} ends in {suffix!r}; allowed are .png "
+                "(strip of poses) and .gif (movie). Choose one of these."
+            )
+        if not self.output.absolute().parent.is_dir() or self.output.is_dir():
+            raise SoloError(
+                f"Cannot write {str(self.output)!r}: its folder does not exist or it "
+                "is a folder itself. Name a file in an existing folder."
+            )
+
+        from solo.gl import NoGraphicsError
+        from solo.robots import get_robot
+        from solo.viewer.motion_pictures import draw_movie, draw_strip, save_gif
+
+        robot = get_robot(self.robot)
+        clip = _find_clip(self.motion, robot)
+        try:
+            with written_aside(self.output) as unfinished:
+                if suffix == ".png":
+                    draw_strip(robot, clip).save(unfinished, format="PNG")
+                else:
+                    save_gif(draw_movie(robot, clip), unfinished)
+        except NoGraphicsError as error:
+            raise SoloError(str(error)) from error
+        print(f"Wrote {self.output}")
+        return {"motion": clip.name, "output": str(self.output)}
+
+
+def _find_clip(motion: str, robot: RobotCfg) -> MotionClip:
+    """A clip from a file, or by name from our own."""
+    from solo.motions.catalogue import clip_names, make_clip
+    from solo.motions.loaders import load_clip
+
+    path = Path(motion)
+    if path.exists() or path.suffix.lower() in (".npz", ".csv", ".pkl", ".pickle"):
+        return load_clip(path, robot)
+    if motion not in clip_names():
+        raise unknown_name(
+            "motion", motion, clip_names(), "Or give the path of a motion file."
+        )
+    return make_clip(robot, motion)
+
+
+def _measure_all(
+    robot: RobotCfg, clips: tuple[MotionClip, ...]
+) -> tuple[ClipQuality, ...]:
+    from solo.motions.checks import measure
+    from solo.motions.skeleton import make_skeleton
+
+    skeleton = make_skeleton(robot)
+    return tuple(measure(robot, skeleton, clip) for clip in clips)
+
+
+def _print_table(qualities: tuple[ClipQuality, ...]) -> None:
+    """One row per clip; the colours tell what is poor or unusable."""
+    from solo.motions.checks import LIMITS
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("clip", no_wrap=True)
+    for head in ("\ns", "vx vy wz\nm/s, rad/s"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for limit in LIMITS.values():
+        table.add_column(f"{limit.label}\n{limit.unit}", justify="right")
+    for quality in qualities:
+        cells = [quality.name, f"{quality.duration_s:.2f}"]
+        cells.append(" ".join(f"{round(v, 2) + 0.0:.2f}" for v in quality.velocity))
+        for name, verdict in quality.verdicts().items():
+            value = getattr(quality, name)
+            text = "-" if value is None else f"{value:.1f}"
+            mark = {"good": "", "poor": "!", "unusable": "!!"}[verdict]
+            cells.append(f"[{_COLOURS[verdict]}]{text}{mark}[/]")
+        table.add_row(*cells)
+    table.add_section()
+    bounds = [
+        f"{'>' if limit.at_least else '<'} {limit.good:g}" for limit in LIMITS.values()
+    ]
+    table.add_row("good", "", "", *bounds)
+    console = Console()
+    # A pipe has no width of its own, and a table that wraps is hard to read.
+    Console(width=None if console.is_terminal else 160).print(table)
+
+
+def _refuse_unusable(qualities: tuple[ClipQuality, ...]) -> None:
+    from solo.motions.checks import LIMITS
+
+    for quality in qualities:
+        for name, verdict in quality.verdicts().items():
+            if verdict == "unusable":
+                limit = LIMITS[name]
+                side = "at least" if limit.at_least else "at most"
+                raise SoloError(
+                    f"Motion {quality.name!r} cannot be used: {limit.label} is "
+                    f"{getattr(quality, name):.4g} {limit.unit}; allowed is {side} "
+                    f"{limit.usable:g}. Cut or correct the clip, or leave it out."
+                )
+
+
+def _as_result(qualities: tuple[ClipQuality, ...]) -> dict[str, Any]:
+    return {"clips": [dataclasses.asdict(quality) for quality in qualities]}

@@ -1,0 +1,164 @@
+"""Many clips as tensors: what the discriminator and episode starts draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from solo.errors import SoloError
+from solo.motions import rotations
+from solo.motions.clip import MotionClip, mean_velocity_h
+from solo.motions.features import CONTROL_HZ, clip_amp_transitions
+from solo.motions.resample import resample
+from solo.robots.robot_cfg import RobotCfg
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceState:
+    """States of B robots as the clips have them, on flat ground, facing +x."""
+
+    root_height_m: torch.Tensor
+    """Height of the base above the ground, [B]."""
+    root_quat_w: torch.Tensor
+    """Rotation base to world with the yaw removed (w, x, y, z), [B, 4]."""
+    root_lin_vel_h: torch.Tensor
+    """Velocity of the base, [B, 3], m/s, heading frame."""
+    root_ang_vel_b: torch.Tensor
+    """Angular velocity of the base, [B, 3], rad/s, base frame."""
+    joint_pos: torch.Tensor
+    """Joint positions, [B, J], rad."""
+    joint_vel: torch.Tensor
+    """Joint velocities, [B, J], rad/s."""
+    command: torch.Tensor
+    """What the clip obeys: mean forward, left (m/s) and turning (rad/s) velocity over
+    a period, or over a second if the clip does not loop, [B, 3], heading frame."""
+    clip_index: torch.Tensor
+    """Which clip of the library it is from, [B], int64."""
+
+
+class MotionLibrary:
+    """Clips at the control rate, with a weight each.
+
+    Args:
+        clips: Motions of the robot's joints; other rates than 50 Hz are resampled.
+        robot: The robot, for the default pose and the order of the joints.
+        device: Where samples are drawn.
+        weights: How often each clip is drawn, relative to the others, whatever its
+            length; None draws all clips equally often.
+
+    Raises:
+        SoloError: There are no clips, or weights or joints do not fit.
+    """
+
+    def __init__(
+        self,
+        clips: Sequence[MotionClip],
+        robot: RobotCfg,
+        device: torch.device | str = "cpu",
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        _check(clips, robot, weights)
+        self.names = tuple(clip.name for clip in clips)
+        """Names of the clips, in the order of `ReferenceState.clip_index`."""
+        default = robot.joint_values(robot.default_joint_pos)
+        clips = [resample(clip, CONTROL_HZ) for clip in clips]
+        pairs = [clip_amp_transitions(clip, default, device) for clip in clips]
+        self.amp_states = torch.cat([first for first, _ in pairs])
+        """States of all clips, [N, 59]; see `solo.motions.features.amp_state`."""
+        self.amp_next_states = torch.cat([second for _, second in pairs])
+        """States one control step after each, [N, 59]."""
+        states = [_clip_states(clip, index) for index, clip in enumerate(clips)]
+        self._states = ReferenceState(
+            **{
+                field.name: torch.cat([getattr(s, field.name) for s in states]).to(
+                    device
+                )
+                for field in fields(ReferenceState)
+            }
+        )
+        lengths = [len(first) for first, _ in pairs]
+        shares = np.ones(len(clips)) if weights is None else np.asarray(weights, float)
+        per_frame = np.repeat(shares / lengths, lengths)
+        self._probability = torch.tensor(
+            per_frame / per_frame.sum(), dtype=torch.float32, device=device
+        )
+
+    def __len__(self) -> int:
+        """Number of transitions N."""
+        return len(self.amp_states)
+
+    def sample_transitions(
+        self, num: int, generator: torch.Generator | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Draw AMP states and next states, each [num, 59]."""
+        index = self._draw(num, generator)
+        return self.amp_states[index], self.amp_next_states[index]
+
+    def sample_states(
+        self, num: int, generator: torch.Generator | None = None
+    ) -> ReferenceState:
+        """Draw states to start episodes from."""
+        index = self._draw(num, generator)
+        return ReferenceState(
+            **{
+                field.name: getattr(self._states, field.name)[index]
+                for field in fields(ReferenceState)
+            }
+        )
+
+    def _draw(self, num: int, generator: torch.Generator | None) -> torch.Tensor:
+        return torch.multinomial(
+            self._probability, num, replacement=True, generator=generator
+        )
+
+
+def _check(
+    clips: Sequence[MotionClip], robot: RobotCfg, weights: Sequence[float] | None
+) -> None:
+    if not clips:
+        raise SoloError(
+            "The motion library has no clips; at least one is needed. Make some with "
+            "`solo motions make`."
+        )
+    for clip in clips:
+        if clip.joint_names != robot.joint_names:
+            raise SoloError(
+                f"Motion {clip.name!r} has {len(clip.joint_names)} joints, beginning "
+                f"with {clip.joint_names[:2]}; {robot.name} has "
+                f"{len(robot.joint_names)}, beginning with {robot.joint_names[:2]}. "
+                "Load the clip with `solo.motions.loaders.load_clip`."
+            )
+    if weights is None:
+        return
+    if len(weights) != len(clips):
+        raise SoloError(
+            f"The motion library has {len(clips)} clips and {len(weights)} weights. "
+            "Give one weight per clip."
+        )
+    if not all(0.0 <= weight < np.inf for weight in weights) or sum(weights) <= 0.0:
+        raise SoloError(
+            f"Motion weights are {list(weights)}; they must be finite, not negative "
+            "and not all zero. Correct the weights."
+        )
+
+
+def _clip_states(clip: MotionClip, index: int) -> ReferenceState:
+    """All frames that have a next one, on the CPU."""
+    used = slice(0, clip.num_frames - 1)
+
+    def tensor(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values[used])).float()
+
+    return ReferenceState(
+        root_height_m=tensor(clip.root_pos_w[:, 2]),
+        root_quat_w=tensor(rotations.remove_yaw(clip.root_quat_w)),
+        root_lin_vel_h=tensor(clip.root_lin_vel_h),
+        root_ang_vel_b=tensor(clip.root_ang_vel_b),
+        joint_pos=tensor(clip.joint_pos),
+        joint_vel=tensor(clip.joint_vel),
+        command=tensor(mean_velocity_h(clip)),
+        clip_index=torch.full((clip.num_frames - 1,), index),
+    )

@@ -1,0 +1,166 @@
+"""Teacher and critic: a map encoder joined to the vectors it was asked with.
+
+                         +-------------------- vector --------------------+
+    1-D groups -> normalise -> query --+                                  |
+                                       +-> AME encoder -> features --> concatenate
+    map group  ------------------------+                                  |
+                                                                    MLP -> output
+
+Both are the same class in rsl_rl's config: the teacher has a distribution and the
+paper's head [256, 256, 128], the critic has no distribution and its size is not stated;
+[512, 256, 128], the student's, chosen because it sees more than the teacher. AME shares
+its encoder between actor and critic; here each has its own, because the paper moves the
+teacher's encoder into the student, where it must serve actions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from rsl_rl.models import MLPModel
+from rsl_rl.modules import HiddenState
+from tensordict import TensorDict
+from torch import nn
+
+from solo.networks.ame import AmeCfg, AmeEncoder
+from solo.networks.export import FeedForwardExport
+from solo.sensors.perception_cfg import HeightMapCfg
+
+
+class AmeModel(MLPModel):
+    """rsl_rl model with one map group [B, Y, X] and any number of vector groups."""
+
+    def __init__(
+        self,
+        obs: TensorDict,
+        obs_groups: dict[str, list[str]],
+        obs_set: str,
+        output_dim: int,
+        hidden_dims: tuple[int, ...] | list[int] = (256, 256, 128),
+        activation: str = "elu",
+        obs_normalization: bool = True,
+        distribution_cfg: Mapping[str, Any] | None = None,
+        ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
+        height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
+    ) -> None:
+        """Create the model as rsl_rl's algorithms do.
+
+        Args:
+            obs: Observations, for the shapes of the groups.
+            obs_groups: Observation set to the names of its groups.
+            obs_set: The set to use: "actor" or "critic".
+            output_dim: Number of outputs: actions, or 1 for a value.
+            hidden_dims: Hidden layers of the head; the paper's teacher by default.
+            activation: Activation of the head.
+            obs_normalization: Normalise the vectors by running mean and deviation.
+            distribution_cfg: rsl_rl's config of the output distribution, or None.
+            ame_cfg: Sizes of the map encoder; the paper's by default.
+            height_map_cfg: Window of the map; the default of `HeightMapCfg` if None.
+        """
+        # Plain values may precede nn.Module's own set-up; rsl_rl's sizes depend on it.
+        self.ame_cfg = AmeCfg.of(ame_cfg)
+        self.height_map_cfg = (
+            height_map_cfg
+            if isinstance(height_map_cfg, HeightMapCfg)
+            else HeightMapCfg(**_tuples(height_map_cfg or {}))
+        )
+        super().__init__(
+            obs,
+            obs_groups,
+            obs_set,
+            output_dim,
+            hidden_dims,
+            activation,
+            obs_normalization,
+            # rsl_rl removes the class name from the dict it is given.
+            None if distribution_cfg is None else dict(distribution_cfg),
+        )
+        self.encoder = AmeEncoder(self.ame_cfg, self.height_map_cfg, self.obs_dim)
+
+    def forward(
+        self,
+        obs: TensorDict,
+        masks: torch.Tensor | None = None,
+        hidden_state: HiddenState = None,
+        stochastic_output: bool = False,
+    ) -> torch.Tensor:
+        """Compute the output [..., output_dim]; see `rsl_rl.models.MLPModel.forward`.
+
+        Groups of other models (images, say) are put aside first: rsl_rl would unpad
+        them along with ours.
+        """
+        own = obs.select(*self.obs_groups, self.map_group)
+        return super().forward(own, masks, hidden_state, stochastic_output)
+
+    def get_latent(
+        self,
+        obs: TensorDict,
+        masks: torch.Tensor | None = None,
+        hidden_state: HiddenState = None,
+    ) -> torch.Tensor:
+        """Input of the head [..., D + vectors], from observations without padding."""
+        vector = self.normalised_vector(obs)
+        features, _ = self._encode(vector, obs[self.map_group])
+        return torch.cat([features, vector], dim=-1)
+
+    def normalised_vector(self, obs: TensorDict) -> torch.Tensor:
+        """All vector groups in order, normalised [..., obs_dim]."""
+        return self.obs_normalizer(
+            torch.cat([obs[group] for group in self.obs_groups], dim=-1)
+        )
+
+    def attention(self, obs: TensorDict) -> torch.Tensor:
+        """Where the model looks: weights [..., heads, Y', X'] of the kept cells."""
+        return self._encode(self.normalised_vector(obs), obs[self.map_group])[1]
+
+    def as_jit(self) -> nn.Module:
+        """Module for ``torch.jit.script``: (vectors, map) to mean output."""
+        return FeedForwardExport(self)
+
+    def as_onnx(self, verbose: bool = False) -> nn.Module:
+        """Module for ``torch.onnx.export``: (vectors, map) to mean output."""
+        return FeedForwardExport(self, verbose)
+
+    def _encode(
+        self, vector: torch.Tensor, height_map: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Run the encoder over any number of leading dimensions (time, envs)."""
+        features, weights = self.encoder(
+            vector.flatten(0, -2), height_map.flatten(0, -3)
+        )
+        lead = vector.shape[:-1]
+        return features.unflatten(0, lead), weights.unflatten(0, lead)
+
+    def _get_obs_dim(
+        self, obs: TensorDict, obs_groups: dict[str, list[str]], obs_set: str
+    ) -> tuple[list[str], int]:
+        """Split the groups of the set into the one map and the vectors."""
+        groups = list(obs_groups[obs_set])
+        maps = [group for group in groups if obs[group].ndim == 3]
+        vectors = [group for group in groups if obs[group].ndim == 2]
+        if len(maps) != 1 or len(maps) + len(vectors) != len(groups) or not vectors:
+            shapes = {group: tuple(obs[group].shape) for group in groups}
+            raise ValueError(
+                f"Observation set {obs_set!r} has groups {shapes}; an AmeModel needs "
+                "one map [B, Y, X] and at least one vector [B, n]."
+            )
+        self.map_group = maps[0]
+        found, expected = tuple(obs[maps[0]].shape[1:]), self.height_map_cfg.cells
+        if found != expected:
+            raise ValueError(
+                f"Group {maps[0]!r} is a map of {found} cells (y, x); height_map_cfg "
+                f"has {expected}. Give the model the map config of the environment."
+            )
+        self.group_dims = {group: int(obs[group].shape[1]) for group in vectors}
+        return vectors, sum(self.group_dims.values())
+
+    def _get_latent_dim(self) -> int:
+        """Size of the head's input."""
+        return self.ame_cfg.dim + self.obs_dim
+
+
+def _tuples(cfg: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo the lists that YAML and JSON make of tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in cfg.items()}

@@ -1,0 +1,132 @@
+"""Student: the teacher's structure, and a memory of what the body felt.
+
+A long short-term memory (LSTM) reads the proprioception of each step and its output is
+joined to the input of the action head, past the encoder. Paper: input 84, hidden size
+128, one layer, head [512, 256, 128].
+
+Padding, masks and stored states are rsl_rl's. Only the memory needs sequences, so the
+encoder, which costs most, runs on the valid steps alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from rsl_rl.modules import RNN, HiddenState
+from rsl_rl.utils import unpad_trajectories
+from tensordict import TensorDict
+from torch import nn
+
+from solo.networks.ame import AmeCfg
+from solo.networks.ame_model import AmeModel
+from solo.networks.export import RecurrentExport, StatefulExport
+from solo.sensors.perception_cfg import HeightMapCfg
+
+
+class StudentModel(AmeModel):
+    """rsl_rl model: map encoder, vectors, and a memory over one of the vectors."""
+
+    is_recurrent: bool = True
+
+    def __init__(
+        self,
+        obs: TensorDict,
+        obs_groups: dict[str, list[str]],
+        obs_set: str,
+        output_dim: int,
+        hidden_dims: tuple[int, ...] | list[int] = (512, 256, 128),
+        activation: str = "elu",
+        obs_normalization: bool = True,
+        distribution_cfg: Mapping[str, Any] | None = None,
+        ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
+        height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
+        memory_group: str = "proprioception",
+        rnn_hidden_dim: int = 128,
+        rnn_num_layers: int = 1,
+    ) -> None:
+        """Create the model; arguments as in `AmeModel`, and those of the memory.
+
+        Args:
+            memory_group: Vector group that the memory reads.
+            rnn_hidden_dim: Size of the memory's output and of its state.
+            rnn_num_layers: Stacked layers of the memory.
+        """
+        self.rnn_hidden_dim = rnn_hidden_dim
+        super().__init__(
+            obs,
+            obs_groups,
+            obs_set,
+            output_dim,
+            hidden_dims,
+            activation,
+            obs_normalization,
+            distribution_cfg,
+            ame_cfg,
+            height_map_cfg,
+        )
+        if memory_group not in self.group_dims:
+            raise ValueError(
+                f"memory_group is {memory_group!r}, which is not among the vectors of "
+                f"set {obs_set!r}: {', '.join(self.group_dims)}. Name one of them."
+            )
+        before = self.obs_groups[: self.obs_groups.index(memory_group)]
+        start = sum(self.group_dims[group] for group in before)
+        self.memory_slice = slice(start, start + self.group_dims[memory_group])
+        self.rnn = RNN(
+            self.group_dims[memory_group], rnn_hidden_dim, rnn_num_layers, "lstm"
+        )
+
+    def get_latent(
+        self,
+        obs: TensorDict,
+        masks: torch.Tensor | None = None,
+        hidden_state: HiddenState = None,
+    ) -> torch.Tensor:
+        """Input of the head.
+
+        Args:
+            obs: One step [B, ...], or padded trajectories [T, trajectories, ...].
+            masks: Which steps of the trajectories are valid, [T, trajectories].
+            hidden_state: State of the memory at the start of each trajectory.
+
+        Returns:
+            [B, D + vectors + memory] for one step; it advances the state. For padded
+            trajectories [T, B, ...], back in the shape of the rollout.
+        """
+        vector, height_map = self.normalised_vector(obs), obs[self.map_group]
+        recalled = self.rnn(vector[..., self.memory_slice], masks, hidden_state)
+        if masks is None:
+            recalled = recalled.squeeze(0)  # One step is a sequence of length 1.
+        else:
+            vector = unpad_trajectories(vector, masks)
+            height_map = unpad_trajectories(height_map, masks)
+        features, _ = self._encode(vector, height_map)
+        return torch.cat([features, vector, recalled], dim=-1)
+
+    def reset(
+        self, dones: torch.Tensor | None = None, hidden_state: HiddenState = None
+    ) -> None:
+        """Forget the episodes that are done, or all, or put a state back."""
+        self.rnn.reset(dones, hidden_state)
+
+    def get_hidden_state(self) -> HiddenState:
+        """State of the memory: two tensors [layers, B, hidden], None at the start."""
+        return self.rnn.hidden_state  # type: ignore[return-value] - Set by forward.
+
+    def detach_hidden_state(self, dones: torch.Tensor | None = None) -> None:
+        """Cut the gradient through the state, of all or of the envs that are done."""
+        self.rnn.detach_hidden_state(dones)
+
+    def as_jit(self) -> nn.Module:
+        """Module for ``torch.jit.script`` that keeps the state of one robot."""
+        return StatefulExport(self)
+
+    def as_onnx(self, verbose: bool = False) -> nn.Module:
+        """Module for ``torch.onnx.export`` with the state as input and output."""
+        return RecurrentExport(self, verbose)
+
+    def _get_latent_dim(self) -> int:
+        """Size of the head's input."""
+        return super()._get_latent_dim() + self.rnn_hidden_dim

@@ -1,0 +1,1 @@
+"""Training: one file per stage, profiles as data."""

@@ -1,0 +1,100 @@
+"""The environment of a stage, as a profile wants it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mjlab.envs import ManagerBasedRlEnvCfg
+from mjlab.managers.curriculum_manager import CurriculumTermCfg
+from mjlab.managers.event_manager import EventTermCfg
+from mjlab.sim import MujocoCfg
+
+from solo.envs import mdp
+from solo.envs.events_cfg import PUSH
+from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
+from solo.envs.names import COMMAND
+from solo.envs.observations_cfg import Stage
+from solo.motions.library import MotionLibrary
+from solo.robots.robot_cfg import RobotCfg
+from solo.stages.profiles import EaseInCfg, Profile
+
+STAGES: tuple[Stage, ...] = ("teacher", "student", "perceptive")
+
+
+def make_stage_env_cfg(
+    robot: RobotCfg,
+    stage: Stage,
+    profile: Profile,
+    motions: MotionLibrary,
+    *,
+    num_envs: int | None = None,
+    seed: int = 0,
+    **changes: Any,
+) -> ManagerBasedRlEnvCfg:
+    """Configure the environment of a stage.
+
+    Args:
+        robot: The robot.
+        stage: Which stage.
+        profile: Sizes.
+        motions: Reference motions for the starts of episodes.
+        num_envs: Other number of environments than the profile's.
+        seed: Seed.
+        **changes: Other arguments of ``make_locomotion_env_cfg``.
+    """
+    timestep, decimation = profile.physics
+    sim = make_simulation_cfg()
+    if timestep != sim.mujoco.timestep:
+        sim = make_simulation_cfg(mujoco=_with_timestep(sim.mujoco, timestep))
+    cfg = make_locomotion_env_cfg(
+        robot,
+        stage=stage,
+        num_envs=num_envs or profile.num_envs[STAGES.index(stage)],
+        sim=sim,
+        seed=seed,
+        **changes,
+    )
+    cfg.decimation = decimation
+    assert cfg.scene.terrain is not None
+    cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
+    if profile.ease_in is not None:
+        _add_ease_in(cfg, profile.ease_in, motions)
+    return cfg
+
+
+def _with_timestep(cfg: MujocoCfg, timestep: float) -> MujocoCfg:
+    return replace(cfg, timestep=timestep)
+
+
+def _add_ease_in(
+    cfg: ManagerBasedRlEnvCfg, ease: EaseInCfg, motions: MotionLibrary
+) -> None:
+    cfg.events["reset_to_reference"] = EventTermCfg(
+        func=mdp.reset_to_reference,
+        mode="reset",
+        params={"motions": motions, "probability": ease.reference_start / 2},
+    )
+    start: dict[str, Any] = {
+        "command/lin_vel_x": ease.lin_vel_x,
+        "command/lin_vel_y": ease.lin_vel_y,
+        "command/ang_vel_z": ease.ang_vel_z,
+        "command/rel_heading_envs": 0.0,
+        "event/reset_to_reference/probability": ease.reference_start,
+        "event/reset_base/velocity_range": {},
+        f"event/{PUSH}/velocity_range": {},
+    }
+    # Roll and pitch at the start of an episode; the rest of the pose stays as it is.
+    pose = dict(cfg.events["reset_base"].params["pose_range"])
+    start["event/reset_base/pose_range"] = {
+        **pose, "roll": (0.0, 0.0), "pitch": (0.0, 0.0)
+    }  # fmt: skip
+    start["event/reset_joints/scale"] = (0.9, 1.1)
+    cfg.curriculum["ease_in"] = CurriculumTermCfg(
+        func=mdp.ease_in,
+        params={
+            "start": start,
+            "env_steps": ease.env_steps,
+            "command_name": COMMAND,
+        },
+    )

@@ -1,0 +1,127 @@
+"""rsl_rl's configuration of each stage: the paper's optimisation table as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from solo.envs.observations_cfg import GROUPS
+from solo.motions.library import MotionLibrary
+from solo.robots.robot_cfg import RobotCfg
+from solo.stages.profiles import Profile
+
+STEPS_PER_ITERATION = 24
+"""Rollout length (paper)."""
+
+
+def make_teacher_cfg(
+    robot: RobotCfg, profile: Profile, motions: MotionLibrary | None
+) -> dict[str, Any]:
+    """PPO with AMP for the privileged teacher."""
+    return {
+        **_runner(profile),
+        "obs_groups": {
+            "actor": list(GROUPS["teacher"]),
+            "critic": list(GROUPS["critic"]),
+        },
+        "actor": _actor(robot, profile, "solo.networks.ame_model:AmeModel"),
+        "critic": _critic(robot, profile),
+        "algorithm": _algorithm(
+            profile, motions, "solo.algorithms.ppo_amp:PpoAmp", entropy=0.005
+        ),
+    }
+
+
+def make_student_cfg(
+    robot: RobotCfg,
+    profile: Profile,
+    motions: MotionLibrary | None,
+    mse_weight: float = 5.0,
+    penalty_weight: float = 1.0,
+) -> dict[str, Any]:
+    """TA-MSE for the student; both weights 0 is PPO, the second 0 is MSE+PPO."""
+    student = _actor(robot, profile, "solo.networks.student:StudentModel")
+    student["hidden_dims"] = list(profile.student_head)
+    teacher = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
+    algorithm = _algorithm(
+        profile, motions, "solo.algorithms.ta_mse:TaMse", entropy=0.002
+    )
+    algorithm |= {"mse_weight": mse_weight, "penalty_weight": penalty_weight}
+    return {
+        **_runner(profile),
+        "obs_groups": {
+            "actor": list(GROUPS["student"]),
+            "critic": list(GROUPS["critic"]),
+            "teacher": list(GROUPS["teacher"]),
+        },
+        "actor": student,
+        "critic": _critic(robot, profile),
+        "teacher": teacher,
+        "algorithm": algorithm,
+    }
+
+
+def _runner(profile: Profile) -> dict[str, Any]:
+    return {
+        "num_steps_per_env": STEPS_PER_ITERATION,
+        "save_interval": profile.save_interval,
+        "logger": "tensorboard",
+        "check_for_nan": False,
+    }
+
+
+def _actor(robot: RobotCfg, profile: Profile, class_name: str) -> dict[str, Any]:
+    return {
+        "class_name": class_name,
+        "hidden_dims": list(profile.teacher_head),
+        "activation": "elu",
+        "obs_normalization": True,
+        "distribution_cfg": {
+            "class_name": "GaussianDistribution",
+            "init_std": profile.init_std,
+            "std_type": "scalar",
+        },
+        "ame_cfg": {**asdict(profile.ame), "base_height_m": robot.base_height_m},
+        "height_map_cfg": asdict(robot.height_map),
+    }
+
+
+def _critic(robot: RobotCfg, profile: Profile) -> dict[str, Any]:
+    critic = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
+    critic.pop("distribution_cfg")
+    return {**critic, "hidden_dims": list(profile.critic_head)}
+
+
+def _algorithm(
+    profile: Profile, motions: MotionLibrary | None, class_name: str, entropy: float
+) -> dict[str, Any]:
+    """The paper's table; numbers that a profile changes come from it."""
+    amp = None
+    if motions is not None:
+        amp = {
+            "hidden_dims": list(profile.discriminator),
+            "updates_per_iteration": profile.discriminator_updates,
+        }
+    mirror = {
+        "data_augmentation_func": "solo.algorithms.mirror:augment",
+        "use_data_augmentation": True,
+    }
+    return {
+        "class_name": class_name,
+        "learning_rate": 1.0e-3,
+        "schedule": "adaptive",
+        "desired_kl": 0.01,
+        "clip_param": 0.2,
+        "gamma": 0.99,
+        "lam": 0.95,
+        "value_loss_coef": 1.0,
+        "use_clipped_value_loss": True,
+        "entropy_coef": entropy,
+        "max_grad_norm": 1.0,
+        "num_learning_epochs": profile.epochs,
+        "num_mini_batches": profile.mini_batches,
+        "rnd_cfg": None,
+        "symmetry_cfg": mirror if profile.mirror else None,
+        "amp_cfg": amp,
+        "motions": motions,
+    }

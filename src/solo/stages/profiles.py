@@ -1,0 +1,135 @@
+"""How large a training is: the paper's size, a laptop's, or that of a test.
+
+A profile is data. Whatever it changes from the paper is in `differences`, which runs
+print at the start and store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from solo.errors import unknown_name
+from solo.networks.ame import AmeCfg
+
+
+@dataclass(frozen=True)
+class EaseInCfg:
+    """What becomes harder over the first part of a training.
+
+    Not in the paper. With a laptop's number of samples a robot that is pushed and told
+    to walk backwards from the first step on learns to stand; see
+    ``docs/training-notes.md``.
+    """
+
+    env_steps: float = 4.0e6
+    """Samples after which everything is as in the paper."""
+    reference_start: float = 0.8
+    """Share of the episodes that begin in a reference motion; at the end half of it."""
+    lin_vel_x: tuple[float, float] = (0.3, 0.8)
+    """Forward command at the start, m/s."""
+    lin_vel_y: tuple[float, float] = (0.0, 0.0)
+    """Sideways command at the start, m/s."""
+    ang_vel_z: tuple[float, float] = (-0.3, 0.3)
+    """Turning command at the start, rad/s; headings come in later."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Sizes of a training; the defaults are the paper's."""
+
+    name: str = "paper"
+    """Key in `PROFILES`."""
+    num_envs: tuple[int, int, int] = (4096, 4096, 2048)
+    """Environments per GPU of teacher, student and perceptive stage."""
+    iterations: tuple[int, int, int] = (50_000, 20_000, 5_000)
+    """Iterations of the three stages."""
+    epochs: int = 5
+    """Passes over the samples of an iteration."""
+    mini_batches: int = 4
+    """Mini-batches per pass."""
+    ame: AmeCfg = field(default_factory=AmeCfg)
+    """Map encoder of teacher, student and critic."""
+    teacher_head: tuple[int, ...] = (256, 256, 128)
+    """Hidden layers of the teacher."""
+    student_head: tuple[int, ...] = (512, 256, 128)
+    """Hidden layers of the student."""
+    critic_head: tuple[int, ...] = (512, 256, 128)
+    """Hidden layers of the critic; not stated in the paper."""
+    discriminator: tuple[int, ...] = (1024, 512)
+    """Hidden layers of the motion discriminator."""
+    discriminator_updates: int | None = None
+    """Steps of the discriminator per iteration; None: as many as PPO's."""
+    init_std: float = 1.0
+    """Deviation of the first actions; not stated in the paper."""
+    physics: tuple[float, int] = (0.005, 4)
+    """Physics step in seconds, and steps per control step."""
+    max_init_level: int = 5
+    """Hardest terrain level of the first episodes; not stated in the paper."""
+    mirror: bool = False
+    """Learn from each sample and its mirror image."""
+    save_interval: int = 100
+    """Iterations between checkpoints."""
+    ease_in: EaseInCfg | None = None
+    """What becomes harder over the first part; None: nothing, as in the paper."""
+
+    def differences(self) -> dict[str, tuple[Any, Any]]:
+        """Field to the paper's value and this profile's, where they differ."""
+        paper = Profile()
+        return {
+            f.name: (getattr(paper, f.name), getattr(self, f.name))
+            for f in fields(self)
+            if f.name != "name" and getattr(paper, f.name) != getattr(self, f.name)
+        }
+
+
+LAPTOP = Profile(
+    name="laptop",
+    num_envs=(256, 256, 128),
+    iterations=(3000, 1500, 1000),
+    epochs=4,
+    ame=AmeCfg(dim=32, num_heads=8, hidden_channels=8, kernel_size=3, map_stride=2),
+    critic_head=(256, 256, 128),
+    student_head=(256, 256, 128),
+    discriminator=(256, 128),
+    discriminator_updates=4,
+    init_std=0.5,
+    max_init_level=0,
+    mirror=True,
+    ease_in=EaseInCfg(),
+)
+
+SMOKE = Profile(
+    name="smoke",
+    num_envs=(8, 8, 4),
+    iterations=(2, 2, 2),
+    epochs=1,
+    mini_batches=2,
+    ame=AmeCfg(dim=8, num_heads=2, hidden_channels=2, kernel_size=3, map_stride=4),
+    teacher_head=(16,),
+    student_head=(16,),
+    critic_head=(16,),
+    discriminator=(16,),
+    discriminator_updates=1,
+    init_std=0.5,
+    max_init_level=0,
+    ease_in=EaseInCfg(env_steps=1000.0),
+)
+
+PROFILES = {p.name: p for p in (Profile(), LAPTOP, SMOKE)}
+
+
+def get_profile(name: str) -> Profile:
+    """Look up a profile by name.
+
+    Raises:
+        SoloError: There is no profile of that name.
+    """
+    if name not in PROFILES:
+        raise unknown_name("profile", name, PROFILES, "Choose one of these.")
+    return PROFILES[name]
+
+
+def default_profile(device: str) -> Profile:
+    """The paper's on CUDA, the laptop's on CPU."""
+    return PROFILES["laptop" if device == "cpu" else "paper"]

@@ -1,0 +1,201 @@
+"""rsl_rl's runner with checkpoints that lose nothing.
+
+A checkpoint carries networks, normalisers, optimisers, discriminator and replay (rsl_rl
+and `solo.algorithms` put them in), and from here the curriculum, the random state and
+the versions. It is written aside and renamed, so a killed run leaves whole files only.
+Loading executes no pickle: checkpoints hold tensors and plain values alone.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+from mjlab.rl import RslRlVecEnvWrapper
+from rsl_rl.runners import OnPolicyRunner
+from tensordict import TensorDict
+
+from solo import __version__
+from solo.envs.mdp.curriculums import level_histogram
+from solo.envs.mdp.terrain import grid_terrain
+from solo.errors import SoloError
+from solo.files import written_aside
+from solo.sim.threads import stepping_threads
+from solo.stages.console import ConsoleLogger
+
+
+class VecEnv(RslRlVecEnvWrapper):
+    """mjlab's wrapper; torch uses one thread while the environments step."""
+
+    def step(
+        self, actions: torch.Tensor
+    ) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
+        """Step all environments."""
+        with stepping_threads():
+            return super().step(actions)
+
+
+class Runner(OnPolicyRunner):
+    """Trains, and saves everything that going on needs."""
+
+    env: VecEnv
+
+    def __init__(
+        self,
+        env: VecEnv,
+        train_cfg: dict[str, Any],
+        log_dir: str | None = None,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(env, train_cfg, log_dir, device)
+        self.logger = ConsoleLogger(
+            log_dir=log_dir,
+            cfg=self.cfg,
+            env_cfg=env.cfg,
+            num_envs=env.num_envs,
+            is_distributed=self.is_distributed,
+            gpu_world_size=self.gpu_world_size,
+            gpu_global_rank=self.gpu_global_rank,
+            device=device,
+        )
+
+    def save(self, path: str, infos: dict | None = None) -> None:
+        """Write a checkpoint and the histograms of the levels."""
+        saved = self.alg.save()
+        saved["iter"] = self.current_learning_iteration
+        saved["infos"] = {
+            **(infos or {}),
+            "solo_version": __version__,
+            "env": env_state(self.env.unwrapped),
+            "rng": rng_state(),
+            "total_steps": self.logger.tot_timesteps,
+            "total_time_s": self.logger.tot_time,
+            "learning_rate": self.alg.learning_rate,
+        }
+        with written_aside(Path(path)) as unfinished:
+            torch.save(saved, unfinished)
+        self._log_levels()
+
+    def load(
+        self,
+        path: str,
+        load_cfg: dict | None = None,
+        strict: bool = True,
+        map_location: str | None = None,
+    ) -> dict:
+        """Go on from a checkpoint: all of it, or what ``load_cfg`` names."""
+        loaded = load_checkpoint(Path(path), map_location)
+        if self.alg.load(loaded, load_cfg, strict):
+            # The iteration of the file is done.
+            self.current_learning_iteration = loaded["iter"] + 1
+        infos = loaded["infos"]
+        if load_cfg is None:
+            set_env_state(self.env.unwrapped, infos["env"])
+            set_rng_state(infos["rng"])
+            self.logger.tot_timesteps = infos["total_steps"]
+            self.logger.tot_time = infos["total_time_s"]
+            self.alg.learning_rate = infos["learning_rate"]
+        return infos
+
+    def _log_levels(self) -> None:
+        """Histogram of the levels on each terrain."""
+        writer, env = self.logger.writer, self.env.unwrapped
+        if writer is None or not hasattr(writer, "add_histogram"):
+            return
+        for name, counts in zip(
+            grid_terrain(env).variant_names, level_histogram(env).cpu(), strict=True
+        ):
+            levels = torch.repeat_interleave(torch.arange(len(counts)), counts)
+            if len(levels):
+                writer.add_histogram(
+                    f"Levels/{name}", levels, self.current_learning_iteration
+                )
+
+
+def load_checkpoint(path: Path, device: str | None = None) -> dict[str, Any]:
+    """Read a checkpoint without executing anything in it.
+
+    Raises:
+        SoloError: The file is missing, truncated or not one of ours.
+    """
+    if not path.is_file():
+        raise SoloError(
+            f"There is no checkpoint {str(path)!r}. Give the path of a model_*.pt file."
+        )
+    try:
+        loaded = torch.load(path, weights_only=True, map_location=device)
+    except Exception as error:
+        raise SoloError(
+            f"Cannot read the checkpoint {str(path)!r}: {str(error).splitlines()[0]} "
+            "It may be truncated, or made by other software. Use another one."
+        ) from error
+    missing = {"actor_state_dict", "iter", "infos"} - set(loaded)
+    if missing:
+        raise SoloError(
+            f"The checkpoint {str(path)!r} lacks {', '.join(sorted(missing))}; it is "
+            "not one of `solo train`. Give the path of a model_*.pt file of a run."
+        )
+    return loaded
+
+
+def env_state(env: ManagerBasedRlEnv) -> dict[str, Any]:
+    """Curriculum and counters of an environment."""
+    return {
+        "common_step_counter": env.common_step_counter,
+        "terrain_levels": grid_terrain(env).terrain_levels.cpu(),
+        "terrain_types": grid_terrain(env).terrain_types.cpu(),
+    }
+
+
+def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
+    """Put a saved state back and begin new episodes.
+
+    With another number of environments the levels of the saved ones are reused in turn.
+    """
+    env.common_step_counter = state["common_step_counter"]
+    terrain = grid_terrain(env)
+    assert terrain.terrain_origins is not None
+    saved_levels, saved_types = state["terrain_levels"], state["terrain_types"]
+    for column in range(len(terrain.variant_names)):
+        here = (terrain.terrain_types == column).nonzero().flatten()
+        levels = saved_levels[saved_types == column]
+        if len(levels) and len(here):
+            chosen = levels[torch.arange(len(here)) % len(levels)]
+            terrain.terrain_levels[here] = chosen.to(terrain.terrain_levels)
+    terrain.env_origins[:] = terrain.terrain_origins[
+        terrain.terrain_levels, terrain.terrain_types
+    ]
+    levels = terrain.terrain_levels.clone()
+    env.reset()
+    # The reset asked the curriculum, which saw robots that had not walked.
+    terrain.terrain_levels[:] = levels
+    terrain.env_origins[:] = terrain.terrain_origins[levels, terrain.terrain_types]
+
+
+def rng_state() -> dict[str, Any]:
+    """State of all global random generators, as plain values and tensors."""
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002 - Others use it.
+    version, internal, gauss = random.getstate()
+    state = {
+        "torch": torch.get_rng_state(),
+        "numpy": [str(name), torch.from_numpy(np.asarray(keys, np.int64)), *rest],
+        "python": [version, list(internal), gauss],
+    }
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state_all()
+    return state
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Put a saved random state back."""
+    torch.set_rng_state(state["torch"].cpu())
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+    version, internal, gauss = state["python"]
+    random.setstate((version, tuple(internal), gauss))
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])

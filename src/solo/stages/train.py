@@ -1,0 +1,159 @@
+"""Run a stage: build it, resume it, train it, and leave everything in one folder."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import torch
+
+from solo import __version__
+from solo.envs.make import make_env
+from solo.envs.observations_cfg import Stage
+from solo.errors import SoloError
+from solo.motions.catalogue import make_clips
+from solo.motions.library import MotionLibrary
+from solo.robots.robot_cfg import RobotCfg
+from solo.stages.env_cfg import STAGES, make_stage_env_cfg
+from solo.stages.profiles import Profile
+from solo.stages.run_folder import checkpoints, open_run
+from solo.stages.runner import Runner, VecEnv
+
+
+@dataclass(frozen=True)
+class TrainCfg:
+    """A training run."""
+
+    robot: RobotCfg
+    profile: Profile
+    output: Path
+    """Folder of the run."""
+    device: str = "cpu"
+    seed: int = 0
+    num_envs: int | None = None
+    """Other number of environments than the profile's."""
+    iterations: int | None = None
+    """Other number of iterations than the profile's; the total, also when resumed."""
+    resume: bool = False
+    """Go on with the run in the folder."""
+    amp: bool = True
+    """Whether there is a motion prior."""
+
+
+def train(
+    cfg: TrainCfg,
+    stage: Stage,
+    learning_cfg: dict[str, Any],
+    motions: MotionLibrary,
+    prepare: Callable[[Runner], None],
+    record: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Train a stage and return a summary.
+
+    Args:
+        cfg: The run.
+        stage: Which stage.
+        learning_cfg: rsl_rl's configuration.
+        motions: Reference motions.
+        prepare: Called with the runner of a new run, e.g. to load a teacher.
+        record: More for ``run.json``.
+
+    Raises:
+        SoloError: The folder cannot be used, or a checkpoint cannot be read.
+    """
+    iterations = cfg.iterations or cfg.profile.iterations[STAGES.index(stage)]
+    differences = {
+        name: {"paper": _plain(paper), "here": _plain(here)}
+        for name, (paper, here) in cfg.profile.differences().items()
+    }
+    config = {
+        "stage": stage,
+        "robot": cfg.robot.name,
+        "profile": _plain(cfg.profile),
+        "differences_from_the_paper": differences,
+        "seed": cfg.seed,
+        "num_envs": cfg.num_envs,
+        "iterations": iterations,
+        "device": cfg.device,
+        "amp": cfg.amp,
+        "versions": _versions(),
+        **(record or {}),
+    }
+    with open_run(cfg.output, config, cfg.resume):
+        for name, values in differences.items():
+            print(f"{name}: {values['here']} (paper: {values['paper']})")
+        env = make_env(
+            make_stage_env_cfg(
+                cfg.robot,
+                stage,
+                cfg.profile,
+                motions,
+                num_envs=cfg.num_envs,
+                seed=cfg.seed,
+            ),
+            cfg.device,
+        )
+        try:
+            return _learn(cfg, env, learning_cfg, prepare, iterations)
+        finally:
+            env.close()
+
+
+def _learn(
+    cfg: TrainCfg,
+    env: Any,
+    learning_cfg: dict[str, Any],
+    prepare: Callable[[Runner], None],
+    iterations: int,
+) -> dict[str, Any]:
+    runner = Runner(VecEnv(env), learning_cfg, str(cfg.output), cfg.device)
+    if cfg.resume:
+        last = checkpoints(cfg.output)[-1]
+        runner.load(str(last), map_location=cfg.device)
+        print(f"Resumed {last} at iteration {runner.current_learning_iteration}.")
+    else:
+        prepare(runner)
+    left = iterations - runner.current_learning_iteration
+    if left <= 0:
+        raise SoloError(
+            f"The run has {runner.current_learning_iteration} of {iterations} "
+            "iterations already. Raise --iterations to go on."
+        )
+    stopped = False
+    try:
+        runner.learn(left)
+    except KeyboardInterrupt:
+        stopped = True
+        runner.save(str(cfg.output / f"model_{runner.current_learning_iteration}.pt"))
+        print("Stopped; the last iteration is saved. --resume goes on.")
+    return {
+        "output": str(cfg.output),
+        "checkpoint": str(checkpoints(cfg.output)[-1]),
+        "iteration": runner.current_learning_iteration,
+        "env_steps": runner.logger.tot_timesteps,
+        "time_s": runner.logger.tot_time,
+        "stopped": stopped,
+    }
+
+
+def make_motions(robot: RobotCfg, device: str) -> MotionLibrary:
+    """The synthesised reference motions of a robot."""
+    return MotionLibrary(make_clips(robot), robot, device)
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as dicts, so that JSON can hold them."""
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "solo": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "mujoco": mujoco.__version__,
+    }
