@@ -62,7 +62,10 @@ def bench_depth(
 
     For each variant ``mj_multiRay`` renders the robots there, on a mesh of the ground
     around them; then the camera renders the robots of all variants in one batch. So
-    both meet the same load of the machine, and use the same number of threads.
+    both meet the same load of the machine, and use the same number of threads. Timed is
+    the mesh of the physical surface, which has the fewest triangles. The error is
+    against a second mesh whose risers are vertical like the camera's; against the
+    physical surface, whose risers are ramps of 2.5 cm, it is given separately.
 
     Args:
         cfg: What to measure.
@@ -87,29 +90,25 @@ def bench_depth(
     ours = camera.render(*batch)
     if pipeline is not None:
         pipeline(ours.clone())  # Compile.
-    theirs = np.empty(ours.shape)
+    physical, theirs = np.empty(ours.shape), np.empty(ours.shape)
     multiray_s = render_s = pipeline_s = 0.0
     with make_progress() as progress, stepping_threads():
         task = progress.add_task("terrain variants", total=num_variants)
         for variant, spot in enumerate(spots):
-            caster = _make_caster(robot, scene, spot, poses, num_threads)
-            first = variant * per
-
-            def cast(
-                slot: int, lo: int, hi: int, first: int = first, by: RayCaster = caster
-            ) -> None:
-                for k in range(first + lo, first + hi):
-                    pose = poses.pos[k], poses.rotation[k], poses.capsules[k]
-                    theirs[k] = by.cast(*pose, slot=slot)
-
+            casters = [
+                _make_caster(robot, scene, spot, poses, num_threads, walls)
+                for walls in (False, True)
+            ]
+            robots = range(variant * per, (variant + 1) * per)
             start = time.perf_counter()
-            pool.run(cast, per)
+            _cast(casters[0], poses, robots, pool, physical)
             cast_end = time.perf_counter()
             images = camera.render(*batch)
             render_end = time.perf_counter()
             if pipeline is not None:
                 pipeline(images)
             pipeline_s += time.perf_counter() - render_end
+            _cast(casters[1], poses, robots, pool, theirs)
             multiray_s += cast_end - start
             render_s += render_end - cast_end
             progress.advance(task)
@@ -117,14 +116,16 @@ def bench_depth(
     multiray = len(ours) / multiray_s
     render = num_frames / render_s
     max_m = robot.depth_camera.max_range_m
-    error, seen = depth_error(ours.numpy(), theirs, max_m)
+    error = depth_error(ours.numpy(), theirs, max_m)
+    error_to_physics = depth_error(ours.numpy(), physical, max_m)
     result = {
         "frames_per_s": num_frames / (render_s + pipeline_s),
         "render_frames_per_s": render,
         "multiray_frames_per_s": multiray,
         "speedup_over_multiray": render / multiray,
-        "fraction_within_1cm": float((error[seen] <= 0.01).mean()),
-        "median_abs_error_m": float(np.median(error[seen])),
+        "fraction_within_1cm": float((error <= 0.01).mean()),
+        "median_abs_error_m": float(np.median(error)),
+        "fraction_within_1cm_of_physics": float((error_to_physics <= 0.01).mean()),
         "num_images": len(ours),
         "threads": num_threads,
         "pipeline": pipeline is not None,
@@ -134,12 +135,10 @@ def bench_depth(
     return result
 
 
-def depth_error(
-    ours: np.ndarray, theirs: np.ndarray, max_range_m: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Absolute difference, and which pixels either sees within the range."""
-    smaller, larger = np.minimum(ours, theirs), np.maximum(ours, theirs)
-    return larger - smaller, (smaller < max_range_m) & (larger > 0.0)
+def depth_error(a: np.ndarray, b: np.ndarray, max_range_m: float) -> np.ndarray:
+    """Absolute differences of the pixels that either sees within the range."""
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    return (high - low)[(low < max_range_m) & (high > 0.0)]
 
 
 def random_poses(
@@ -182,17 +181,32 @@ def capsule_lengths(poses: Poses) -> np.ndarray:
     return np.linalg.norm(end - start, axis=-1)
 
 
+def _cast(
+    caster: RayCaster, poses: Poses, robots: range, pool: WorkerPool, out: np.ndarray
+) -> None:
+    """Render some robots' images with ``mj_multiRay`` in all threads."""
+
+    def work(slot: int, lo: int, hi: int) -> None:
+        for k in robots[lo:hi]:
+            pose = poses.pos[k], poses.rotation[k], poses.capsules[k]
+            out[k] = caster.cast(*pose, slot=slot)
+
+    pool.run(work, len(robots))
+
+
 def _make_caster(
     robot: RobotCfg,
     scene: TerrainScene,
     spot: tuple[int, int],
     poses: Poses,
     num_threads: int,
+    walls: bool,
 ) -> RayCaster:
     """The ground that robots on one patch can see, and the capsules."""
     reach_m = _OFFSET_M + longest_ray_m(robot.depth_camera) + 0.5
     spec = mujoco.MjSpec()
-    add_ground_mesh(spec, _window(scene.grid, scene.origins_m[spot][:2], reach_m))
+    window = _window(scene.grid, scene.origins_m[spot][:2], reach_m)
+    add_ground_mesh(spec, window, walls)
     add_capsules(spec, capsule_lengths(poses), poses.radii)
     return RayCaster(spec.compile(), robot.depth_camera, num_threads)
 

@@ -29,17 +29,21 @@ def add_ground_mesh(spec: mujoco.MjSpec, grid: HeightGrid, walls: bool = True) -
     spacing_m = grid.cell_m / 2
     steep = _steep_squares(heights, grid.slope_threshold * spacing_m + 1e-6)
     cut = (steep[0] | steep[1]) & walls
-    corners = np.argwhere(~cut)[:, None] + [[0, 0], [1, 0], [1, 1], [0, 1]]
-    quads = [_points(corners, heights[corners[..., 0], corners[..., 1]])]
+    lattice = np.indices(heights.shape).transpose(1, 2, 0)
+    points = _points(lattice, heights).reshape(-1, 3)  # In squares along x and y.
+    first = np.flatnonzero(np.pad(~cut, ((0, 1), (0, 1))))
+    num_y = heights.shape[1]
+    quads = first[:, None] + [0, num_y, num_y + 1, 1]
     if cut.any():
-        quads += _cut_squares(heights, steep, np.argwhere(cut))
-    points = np.concatenate(quads)  # [N, 4, 3], in squares along x and y.
-    points[..., :2] = (points[..., :2] + 0.5) * spacing_m + grid.corner_xy_m
-    points, index = np.unique(points.reshape(-1, 3), axis=0, return_inverse=True)
+        pieces = np.concatenate(_cut_squares(heights, steep, np.argwhere(cut)))
+        rise = np.ptp(pieces[..., 2], axis=1)
+        area = np.ptp(pieces[..., 0], axis=1) * np.ptp(pieces[..., 1], axis=1)
+        pieces = pieces[(rise > 1e-6) | (area > 0.0)].reshape(-1, 3)
+        index = len(points) + np.arange(len(pieces)).reshape(-1, 4)
+        points, quads = np.concatenate([points, pieces]), np.concatenate([quads, index])
+    points[:, :2] = (points[:, :2] + 0.5) * spacing_m + grid.corner_xy_m
     # MuJoCo splits a square from its lowest (x, y) to its highest, first to third.
-    faces = index.reshape(-1, 4)[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3)
-    a, b, c = points[faces.T]
-    faces = faces[np.linalg.norm(np.cross(b - a, c - a), axis=-1) > 1e-12]
+    faces = quads[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3)
     centre = points.mean(0)
     mesh = spec.add_mesh(
         name="ground",
@@ -75,11 +79,10 @@ def _cut_squares(
     def quarter(at: np.ndarray, a: int, b: int, u: float, v: float) -> np.ndarray:
         """Height of quarter (a, b) at (u, v): the nearest vertices' across a riser."""
         i, j = np.clip(at, 0, np.array(steep[0].shape) - 1).T
-        u, v = np.where(steep[0][i, j], a, u), np.where(steep[1][i, j], b, v)
-        low = (1 - u) * heights[i, j] + u * heights[i + 1, j]
-        return (1 - v) * low + v * (
-            (1 - u) * heights[i, j + 1] + u * heights[i + 1, j + 1]
-        )
+        s, t = np.where(steep[0][i, j], a, u), np.where(steep[1][i, j], b, v)
+        low = (1 - s) * heights[i, j] + s * heights[i + 1, j]
+        high = (1 - s) * heights[i, j + 1] + s * heights[i + 1, j + 1]
+        return (1 - t) * low + t * high
 
     quads = []
     for a, b in np.ndindex(2, 2):
@@ -101,7 +104,9 @@ def _cut_squares(
 
 
 def _quads(squares: np.ndarray, corners: list[tuple]) -> np.ndarray:
-    return np.stack([_points(squares + [u, v], h) for u, v, h in corners], axis=1)
+    return np.stack(
+        [_points(squares + np.array([u, v]), h) for u, v, h in corners], axis=1
+    )
 
 
 def add_capsules(spec: mujoco.MjSpec, lengths: np.ndarray, radii: np.ndarray) -> None:

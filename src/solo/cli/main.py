@@ -29,6 +29,18 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.depth:ShowDepth",
         "Draw clean and corrupted depth images of several terrains.",
     ),
+    "motions make": (
+        "solo.cli.motions:MakeMotions",
+        "Synthesise the reference motions.",
+    ),
+    "motions check": (
+        "solo.cli.motions:CheckMotions",
+        "Measure the quality of motions.",
+    ),
+    "motions show": (
+        "solo.cli.motions:ShowMotion",
+        "Draw a motion as a strip or a movie.",
+    ),
     "train teacher": (
         "solo.cli.train:TrainTeacher",
         "Train the privileged teacher (stage 1).",
@@ -57,6 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code: 0 fine, 1 failed, 2 wrong usage."""
     args = list(sys.argv[1:] if argv is None else argv)
     os.environ.setdefault("MJLAB_WARP_QUIET", "1")
+    # Threads of torch that wait should sleep: spinning, they take the cores from others
+    # (five times slower on a machine with other work). Read when torch is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if not args or args[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if args else 2

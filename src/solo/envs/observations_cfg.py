@@ -73,9 +73,7 @@ def make_observations(
         ),
         "critic": ObservationGroupCfg(
             terms={
-                "feet_contact": _term(
-                    velocity_mdp.foot_contact_forces, sensor_name=FEET_CONTACT
-                ),
+                "feet_contact": _term(mdp.feet_contact, sensor_name=FEET_CONTACT),
                 "feet_air_time": _term(
                     velocity_mdp.foot_air_time, sensor_name=FEET_CONTACT
                 ),

@@ -15,7 +15,7 @@ teacher's encoder into the student, where it must serve actions alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -137,21 +137,14 @@ class AmeModel(MLPModel):
         self, obs: TensorDict, obs_groups: dict[str, list[str]], obs_set: str
     ) -> tuple[list[str], int]:
         """Split the groups of the set into the one map and the vectors."""
-        groups = list(obs_groups[obs_set])
-        maps = [group for group in groups if obs[group].ndim == 3]
-        vectors = [group for group in groups if obs[group].ndim == 2]
-        if len(maps) != 1 or len(maps) + len(vectors) != len(groups) or not vectors:
-            shapes = {group: tuple(obs[group].shape) for group in groups}
-            raise ValueError(
-                f"Observation set {obs_set!r} has groups {shapes}; an AmeModel needs "
-                "one map [B, Y, X] and at least one vector [B, n]."
-            )
-        self.map_group = maps[0]
-        found, expected = tuple(obs[maps[0]].shape[1:]), self.height_map_cfg.cells
+        self.map_group, vectors = split_map_group(obs, obs_groups[obs_set], obs_set)
+        found = tuple(obs[self.map_group].shape[1:])
+        expected = self.height_map_cfg.cells
         if found != expected:
             raise ValueError(
-                f"Group {maps[0]!r} is a map of {found} cells (y, x); height_map_cfg "
-                f"has {expected}. Give the model the map config of the environment."
+                f"Group {self.map_group!r} is a map of {found} cells (y, x) but "
+                f"height_map_cfg has {expected}. Give the model the map config of the "
+                "environment."
             )
         self.group_dims = {group: int(obs[group].shape[1]) for group in vectors}
         return vectors, sum(self.group_dims.values())
@@ -159,6 +152,21 @@ class AmeModel(MLPModel):
     def _get_latent_dim(self) -> int:
         """Size of the head's input."""
         return self.ame_cfg.dim + self.obs_dim
+
+
+def split_map_group(
+    obs: TensorDict, groups: Sequence[str], obs_set: str
+) -> tuple[str, list[str]]:
+    """The one map group [B, Y, X] of a set, and its vector groups [B, n] in order."""
+    maps = [group for group in groups if obs[group].ndim == 3]
+    vectors = [group for group in groups if obs[group].ndim == 2]
+    if len(maps) != 1 or len(maps) + len(vectors) != len(groups) or not vectors:
+        shapes = {group: tuple(obs[group].shape) for group in groups}
+        raise ValueError(
+            f"Observation set {obs_set!r} has groups {shapes}; the model needs one map "
+            "[B, Y, X] and at least one vector [B, n]."
+        )
+    return maps[0], vectors
 
 
 def _tuples(cfg: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class DepthCamera:
             views, capsules = self._scratch = self._allocate(count, len(radii))
         pos = wp.from_torch(pos_w.contiguous(), wp.vec3)
         rotation = wp.from_torch(rotation_w.contiguous(), wp.mat33)
-        ends = wp.from_torch(capsules_w.contiguous(), wp.vec3)
+        ends = wp.from_torch(capsules_w.reshape(2 * count * len(radii), 3), wp.vec3)
         radius, depth = wp.from_torch(radii.contiguous()), wp.from_torch(out)
         camera, surface = self._intrinsics, self._surface
 

@@ -96,7 +96,7 @@ def prepare(
     camera: Intrinsics,
     pos_w: wp.array[wp.vec3],
     rotation_w: wp.array[wp.mat33],
-    capsules_w: wp.array3d[wp.vec3],
+    ends_w: wp.array[wp.vec3],
     radii: wp.array[wp.float32],
     first: wp.int32,
     views: wp.array[View],
@@ -131,8 +131,9 @@ def prepare(
     inside = bool(False)
     for n in range(radii.shape[0]):
         radius = radii[n]
-        start = to_camera @ (capsules_w[image, n, 0] - pos)
-        end = to_camera @ (capsules_w[image, n, 1] - pos)
+        at = 2 * (image * radii.shape[0] + n)
+        start = to_camera @ (ends_w[at] - pos)
+        end = to_camera @ (ends_w[at + 1] - pos)
         inside = inside or _is_inside(start, end - start, radius)
         c = Capsule()
         c.start = start

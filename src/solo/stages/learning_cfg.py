@@ -87,7 +87,7 @@ def _actor(robot: RobotCfg, profile: Profile, class_name: str) -> dict[str, Any]
 
 
 def _critic(robot: RobotCfg, profile: Profile) -> dict[str, Any]:
-    critic = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
+    critic = _actor(robot, profile, profile.critic_model)
     critic.pop("distribution_cfg")
     return {**critic, "hidden_dims": list(profile.critic_head)}
 
@@ -101,6 +101,8 @@ def _algorithm(
         amp = {
             "hidden_dims": list(profile.discriminator),
             "updates_per_iteration": profile.discriminator_updates,
+            "batch_size": profile.discriminator_batch,
+            "replay_capacity": profile.replay,
         }
     mirror = {
         "data_augmentation_func": "solo.algorithms.mirror:augment",

@@ -56,10 +56,16 @@ class Profile:
     """Hidden layers of the student."""
     critic_head: tuple[int, ...] = (512, 256, 128)
     """Hidden layers of the critic; not stated in the paper."""
+    critic_model: str = "solo.networks.ame_model:AmeModel"
+    """Class of the critic; `FlatMapModel` is the cheap one."""
     discriminator: tuple[int, ...] = (1024, 512)
     """Hidden layers of the motion discriminator."""
     discriminator_updates: int | None = None
     """Steps of the discriminator per iteration; None: as many as PPO's."""
+    discriminator_batch: int | None = None
+    """Transitions of each kind per step of the discriminator; None: as PPO's."""
+    replay: int = 100_000
+    """Transitions of the policy that the discriminator remembers."""
     init_std: float = 1.0
     """Deviation of the first actions; not stated in the paper."""
     physics: tuple[float, int] = (0.005, 4)
@@ -87,15 +93,18 @@ LAPTOP = Profile(
     name="laptop",
     num_envs=(256, 256, 128),
     iterations=(3000, 1500, 1000),
-    epochs=4,
+    epochs=3,
     ame=AmeCfg(dim=32, num_heads=8, hidden_channels=8, kernel_size=3, map_stride=2),
     critic_head=(256, 256, 128),
     student_head=(256, 256, 128),
+    critic_model="solo.networks.flat_map_model:FlatMapModel",
     discriminator=(256, 128),
-    discriminator_updates=4,
+    discriminator_updates=8,
+    discriminator_batch=1024,
+    replay=20_000,
     init_std=0.5,
     max_init_level=0,
-    mirror=True,
+    save_interval=50,
     ease_in=EaseInCfg(),
 )
 
@@ -111,6 +120,8 @@ SMOKE = Profile(
     critic_head=(16,),
     discriminator=(16,),
     discriminator_updates=1,
+    discriminator_batch=16,
+    replay=1000,
     init_std=0.5,
     max_init_level=0,
     ease_in=EaseInCfg(env_steps=1000.0),

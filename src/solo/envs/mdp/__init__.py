@@ -9,7 +9,7 @@ from solo.envs.mdp.events import (
     reset_joints_by_scale,
 )
 from solo.envs.mdp.metrics import foot_lift, single_stance, velocity_error
-from solo.envs.mdp.observations import height_map
+from solo.envs.mdp.observations import feet_contact, height_map
 from solo.envs.mdp.reference_state import reset_to_reference
 from solo.envs.mdp.rewards import (
     ang_vel_xy_l2,
@@ -41,6 +41,7 @@ __all__ = [
     "ease_in",
     "energy",
     "feet_air_time",
+    "feet_contact",
     "feet_force",
     "feet_slide",
     "feet_stumble",

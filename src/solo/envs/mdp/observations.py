@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.managers.observation_manager import ObservationTermCfg
+from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
 
 from solo.envs.mdp.terrain import grid_terrain
 from solo.sensors.height_map import HeightMap
@@ -21,3 +22,12 @@ class height_map:
         del cfg  # Read once, in the constructor.
         base = env.scene["robot"].data
         return self._map.sample(base.root_link_pos_w, base.root_link_quat_w)
+
+
+def feet_contact(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """Contact forces of both feet in the heading frame [B, 6], as sign * log(1 + |N|)."""
+    force_w = env.scene[sensor_name].data.force  # [B, 2, 3]
+    heading = yaw_quat(env.scene["robot"].data.root_link_quat_w)
+    heading = heading[:, None].expand(-1, force_w.shape[1], -1)
+    force_h = quat_apply_inverse(heading, force_w).flatten(1)
+    return torch.sign(force_h) * torch.log1p(force_h.abs())
