@@ -21,7 +21,15 @@ ALLOWED = {
     "motions": {"robots"},
     "networks": {"sensors"},
     "algorithms": {"networks", "robots"},
-    "stages": {"sim", "robots", "envs", "motions", "networks", "algorithms"},
+    "stages": {
+        "sim",
+        "terrains",
+        "robots",
+        "envs",
+        "motions",
+        "networks",
+        "algorithms",
+    },
     "viewer": {"sim", "terrains", "sensors", "robots", "envs", "motions"},
     "bench": {"sim", "terrains", "sensors", "robots", "envs"},
     "cli": {

@@ -12,11 +12,20 @@ import numpy as np
 import torch
 
 from solo.bench.multiray import RayCaster, add_capsules, add_ground_mesh
+from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
+from solo.envs.make import make_env
 from solo.progress import make_progress
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import camera_pose_w, self_view_w, standing_pose
 from solo.sensors.depth_camera import DepthCamera, longest_ray_m
+from solo.sensors.depth_corruption import (
+    DepthCorruptionCfg,
+    DepthCorruptor,
+    normalise,
+)
+from solo.sensors.depth_history import DepthHistory
+from solo.sensors.perception_cfg import DepthCameraCfg
 from solo.sim.pool import WorkerPool, available_cores
 from solo.sim.threads import stepping_threads
 from solo.terrains.grid import HeightGrid
@@ -53,11 +62,7 @@ class Poses:
         return tuple(torch.tensor(a, dtype=torch.float32) for a in arrays)
 
 
-def bench_depth(
-    cfg: DepthBenchCfg,
-    pipeline: Callable[[torch.Tensor], torch.Tensor] | None = None,
-    depth_share: Callable[[], float] | None = None,
-) -> dict[str, Any]:
+def bench_depth(cfg: DepthBenchCfg) -> dict[str, Any]:
     """Measure images per second over all terrain variants and levels.
 
     For each variant ``mj_multiRay`` renders the robots there, on a mesh of the ground
@@ -66,13 +71,8 @@ def bench_depth(
     the mesh of the physical surface, which has the fewest triangles. The error is
     against a second mesh whose risers are vertical like the camera's; against the
     physical surface, whose risers are ramps of 2.5 cm, it is given separately.
-
-    Args:
-        cfg: What to measure.
-        pipeline: What follows the rendering in training, such as corruption and
-            history; takes and returns images [B, H, W]. Counted in ``frames_per_s``.
-        depth_share: Measures which share of a perceptive environment step is depth;
-            adds the key ``share_of_step``.
+    ``frames_per_s`` counts what training does: rendering, corruption, history and
+    normalisation.
 
     Returns:
         The numbers that ``solo bench depth --json`` writes. Errors are over all pixels
@@ -88,8 +88,8 @@ def bench_depth(
     camera = DepthCamera(scene.grid, robot.depth_camera, "cpu", pool.run)
     batch = poses.tensors()
     ours = camera.render(*batch)
-    if pipeline is not None:
-        pipeline(ours.clone())  # Compile.
+    pipeline = _make_pipeline(robot.depth_camera, len(ours), pool)
+    pipeline(ours.clone())  # Compile.
     physical, theirs = np.empty(ours.shape), np.empty(ours.shape)
     multiray_s = render_s = pipeline_s = 0.0
     with make_progress() as progress, stepping_threads():
@@ -105,8 +105,7 @@ def bench_depth(
             cast_end = time.perf_counter()
             images = camera.render(*batch)
             render_end = time.perf_counter()
-            if pipeline is not None:
-                pipeline(images)
+            pipeline(images)
             pipeline_s += time.perf_counter() - render_end
             _cast(casters[1], poses, robots, pool, theirs)
             multiray_s += cast_end - start
@@ -118,7 +117,7 @@ def bench_depth(
     max_m = robot.depth_camera.max_range_m
     error = depth_error(ours.numpy(), theirs, max_m)
     error_to_physics = depth_error(ours.numpy(), physical, max_m)
-    result = {
+    return {
         "frames_per_s": num_frames / (render_s + pipeline_s),
         "render_frames_per_s": render,
         "multiray_frames_per_s": multiray,
@@ -128,11 +127,56 @@ def bench_depth(
         "fraction_within_1cm_of_physics": float((error_to_physics <= 0.01).mean()),
         "num_images": len(ours),
         "threads": num_threads,
-        "pipeline": pipeline is not None,
+        **share_of_step(num_threads),
     }
-    if depth_share is not None:
-        result["share_of_step"] = depth_share()
-    return result
+
+
+def _make_pipeline(
+    camera: DepthCameraCfg, num_images: int, pool: WorkerPool
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What follows the rendering in training; it overwrites the images."""
+    corruptor = DepthCorruptor(
+        DepthCorruptionCfg(), camera, num_images, "cpu", pool.run
+    )
+    shape = (camera.output_height, camera.output_width)
+    history = DepthHistory(num_images, shape=shape)
+
+    def run(images: torch.Tensor) -> torch.Tensor:
+        history.push(corruptor(images))
+        return normalise(history.read(), camera)
+
+    return run
+
+
+def share_of_step(
+    num_threads: int, num_envs: int = 128, steps: int = 10
+) -> dict[str, float]:
+    """Which share of a step of the perceptive environment is depth."""
+    sim = make_simulation_cfg(num_threads=num_threads)
+    env = make_env(
+        make_locomotion_env_cfg(
+            get_robot("g1"), stage="perceptive", num_envs=num_envs, sim=sim, seed=0
+        )
+    )
+    env.reset()
+    term = env.observation_manager.get_term_cfg("depth", "depth").func
+    actions = torch.zeros(num_envs, env.action_manager.total_action_dim)
+    step_s = depth_s = 0.0
+    with stepping_threads():
+        for _ in range(steps):
+            start = time.perf_counter()
+            env.step(actions)
+            stop = time.perf_counter()
+            # The same work once more: an image, its errors, and the window.
+            term.history.push(term.image())
+            normalise(term.history.read(), term.cfg.camera)
+            step_s += stop - start
+            depth_s += time.perf_counter() - stop
+    env.close()
+    return {
+        "share_of_perceptive_step": depth_s / step_s,
+        "perceptive_env_steps_per_s": num_envs * steps / step_s,
+    }
 
 
 def depth_error(a: np.ndarray, b: np.ndarray, max_range_m: float) -> np.ndarray:

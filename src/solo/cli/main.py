@@ -53,6 +53,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.bench:BenchSim",
         "Measure the simulation: native, stock mjlab, and the raw bound.",
     ),
+    "bench depth": (
+        "solo.cli.bench:BenchDepth",
+        "Measure the depth camera: speed, and error against MuJoCo's own rays.",
+    ),
 }
 """Verb to the dataclass that implements it, and one line for the overview."""
 

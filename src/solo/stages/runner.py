@@ -103,8 +103,9 @@ class Runner(OnPolicyRunner):
 
     def _log_levels(self) -> None:
         """Histogram of the levels on each terrain."""
-        writer, env = self.logger.writer, self.env.unwrapped
-        if writer is None or not hasattr(writer, "add_histogram"):
+        writer: Any = self.logger.writer
+        env = self.env.unwrapped
+        if not hasattr(writer, "add_histogram"):  # Not TensorBoard.
             return
         for name, counts in zip(
             grid_terrain(env).variant_names, level_histogram(env).cpu(), strict=True

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from solo.algorithms.ta_mse import TaMse
+from solo.networks.ame_model import AmeModel
 from solo.networks.transfer import copy_matching
 from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.run_folder import find_checkpoint
@@ -38,7 +39,10 @@ def train_student(
         algorithm = runner.alg
         assert isinstance(algorithm, TaMse)
         algorithm.load_teacher(state)
-        copied = copy_matching(algorithm.actor, algorithm.teacher)
+        student, expert = algorithm.actor, algorithm.teacher
+        assert isinstance(student, AmeModel)
+        assert isinstance(expert, AmeModel)
+        copied = copy_matching(student, expert)
         print(f"Copied {len(copied)} tensors of the teacher's map encoder.")
 
     motions = make_motions(cfg.robot, cfg.device)

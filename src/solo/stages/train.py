@@ -22,6 +22,7 @@ from solo.stages.env_cfg import STAGES, make_stage_env_cfg
 from solo.stages.profiles import Profile
 from solo.stages.run_folder import checkpoints, open_run
 from solo.stages.runner import Runner, VecEnv
+from solo.terrains.scene import TerrainSceneCfg
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class TrainCfg:
     """Go on with the run in the folder."""
     amp: bool = True
     """Whether there is a motion prior."""
+    terrain: TerrainSceneCfg | None = None
+    """Other terrain than the paper's."""
 
 
 def train(
@@ -94,6 +97,7 @@ def train(
                 motions,
                 num_envs=cfg.num_envs,
                 seed=cfg.seed,
+                terrain=cfg.terrain,
             ),
             cfg.device,
         )

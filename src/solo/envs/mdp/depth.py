@@ -36,7 +36,6 @@ class depth_images:
         device, num = env.device, env.num_envs
         pool = env.sim.pool if isinstance(env.sim, NativeSimulation) else None
         run = pool.run if pool else None
-        threads = pool.num_threads if pool else 1
         camera, self.corruptor = sensor.camera, None
         seed = int(torch.randint(2**31, ()))  # Follows from the environment's seed.
         if sensor.corruption is not None:
@@ -45,7 +44,7 @@ class depth_images:
             self.corruptor = DepthCorruptor(
                 sensor.corruption, sensor.camera, num, device, run, seed
             )
-        self.camera = DepthCamera(grid_terrain(env).grid, camera, device, run, threads)
+        self.camera = DepthCamera(grid_terrain(env).grid, camera, device, run)
         self.history = DepthHistory(
             num,
             sensor.frames,

@@ -58,7 +58,7 @@ def _blend(start: Any, end: Any, progress: float) -> Any:
 def _owner(env: ManagerBasedRlEnv, command_name: str, path: str) -> tuple[Any, str]:
     kind, *rest = path.split("/")
     if kind == "command":
-        cfg = env.command_manager.get_term(command_name).cfg
+        cfg: Any = env.command_manager.get_term_cfg(command_name)
         name = rest[0]
         return (cfg.ranges if hasattr(cfg.ranges, name) else cfg), name
     term, parameter = rest

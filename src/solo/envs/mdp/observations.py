@@ -25,7 +25,7 @@ class height_map:
 
 
 def feet_contact(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """Contact forces of both feet in the heading frame [B, 6], as sign * log(1 + |N|)."""
+    """Contact forces of the feet in the heading frame [B, 6], sign * log(1 + |N|)."""
     force_w = env.scene[sensor_name].data.force  # [B, 2, 3]
     heading = yaw_quat(env.scene["robot"].data.root_link_quat_w)
     heading = heading[:, None].expand(-1, force_w.shape[1], -1)

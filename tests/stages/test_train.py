@@ -1,0 +1,93 @@
+"""Training end to end at the smallest size, with everything real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from solo.errors import SoloError
+from solo.robots.g1 import G1
+from solo.stages.profiles import LAPTOP, PROFILES, SMOKE, Profile
+from solo.stages.run_folder import CONFIG, find_checkpoint
+from solo.stages.runner import load_checkpoint
+from solo.stages.student import train_student
+from solo.stages.teacher import train_teacher
+from solo.stages.train import TrainCfg
+from solo.terrains import TerrainSceneCfg
+
+pytestmark = pytest.mark.slow
+
+TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory):
+    output = tmp_path_factory.mktemp("runs") / "teacher"
+    cfg = TrainCfg(G1, SMOKE, output, terrain=TERRAIN)
+    return cfg, train_teacher(cfg)
+
+
+def test_the_papers_profile_is_the_papers():
+    assert PROFILES["paper"].differences() == {}
+    assert Profile().num_envs == (4096, 4096, 2048)
+    assert Profile().iterations == (50_000, 20_000, 5_000)
+
+
+def test_a_profile_says_what_it_changes():
+    changed = LAPTOP.differences()
+    assert changed["epochs"] == (5, LAPTOP.epochs)
+    assert "teacher_head" not in changed
+
+
+def test_a_run_leaves_everything_in_its_folder(teacher):
+    cfg, summary = teacher
+    assert summary["iteration"] == 1
+    assert summary["env_steps"] == 2 * 24 * 8
+    config = json.loads((cfg.output / CONFIG).read_text())
+    assert config["stage"] == "teacher"
+    assert config["differences_from_the_paper"]["epochs"] == {"paper": 5, "here": 1}
+    saved = load_checkpoint(cfg.output / "model_1.pt")
+    for key in ("actor_state_dict", "critic_state_dict", "optimizer_state_dict"):
+        assert key in saved
+    assert {"discriminator", "replay", "optimizer"} <= set(saved["amp_state_dict"])
+    assert {"env", "rng", "solo_version"} <= set(saved["infos"])
+    assert list(cfg.output.glob("events.out.tfevents*"))
+
+
+def test_resume_goes_on_where_it_was(teacher):
+    cfg, _ = teacher
+    before = load_checkpoint(cfg.output / "model_1.pt")
+    summary = train_teacher(replace(cfg, resume=True, iterations=3))
+    assert summary["iteration"] == 2
+    assert summary["env_steps"] == 3 * 24 * 8
+    after = load_checkpoint(cfg.output / "model_2.pt")
+    assert after["infos"]["env"]["common_step_counter"] == 3 * 24
+    old = before["optimizer_state_dict"]["state"][0]["step"]
+    new = after["optimizer_state_dict"]["state"][0]["step"]
+    assert new == old + 2  # Two mini-batches of one epoch.
+    with pytest.raises(SoloError, match="of 3 iterations already"):
+        train_teacher(replace(cfg, resume=True, iterations=3))
+
+
+@pytest.mark.parametrize(
+    ("mse_weight", "penalty_weight"), [(5.0, 1.0), (5.0, 0.0), (0.0, 0.0)]
+)
+def test_student_and_its_baselines_train(teacher, tmp_path, mse_weight, penalty_weight):
+    cfg = TrainCfg(G1, SMOKE, tmp_path / "student", terrain=TERRAIN)
+    teacher_run = teacher[0].output
+    summary = train_student(cfg, teacher_run, mse_weight, penalty_weight)
+    assert summary["iteration"] == 1
+    saved = load_checkpoint(cfg.output / "model_1.pt")["teacher_state_dict"]
+    expected = load_checkpoint(find_checkpoint(teacher_run))["actor_state_dict"]
+    assert saved.keys() == expected.keys()
+    for name, value in saved.items():
+        assert torch.equal(value, expected[name]), name  # Frozen to the bit.
+
+
+def test_a_missing_teacher_gets_one_line(tmp_path):
+    cfg = TrainCfg(G1, SMOKE, tmp_path / "student", terrain=TERRAIN)
+    with pytest.raises(SoloError, match="no checkpoint"):
+        train_student(cfg, tmp_path / "nothing")
