@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from solo.cli.checks import check_at_least
+from solo.cli.checks import check_at_least, check_picture_path
 from solo.errors import SoloError
 from solo.files import written_aside
 from solo.terrains.variants import get_variant
@@ -53,11 +53,7 @@ class ShowDepth:
         check_at_least("seed", self.seed, 0)
         if not 0.0 <= self.difficulty <= 1.0:
             raise SoloError(f"--difficulty is {self.difficulty}; allowed is 0 to 1.")
-        if self.output.suffix.lower() != ".png":
-            raise SoloError(
-                f"Output {str(self.output)!r} ends in {self.output.suffix!r}; only "
-                ".png can be written. Choose a name such as depth.png."
-            )
+        check_picture_path(self.output, (".png",))
 
         # Matplotlib and Warp take seconds to import, which `--help` should not pay.
         from solo.robots.g1 import G1

@@ -20,6 +20,11 @@ from solo.files import write_json
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("solo.cli.demo:Demo", "Show the robot on the terrain."),
+    "tasks": ("solo.cli.tasks:ListTasks", "List the tasks with their observations."),
+    "play": (
+        "solo.cli.play:Play",
+        "Look at a task: robot, depth images, height map.",
+    ),
     "terrains list": ("solo.cli.terrains:ListTerrains", "List the terrain variants."),
     "terrains show": (
         "solo.cli.terrains:ShowTerrains",

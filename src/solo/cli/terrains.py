@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from solo.cli.checks import check_picture_path
 from solo.errors import SoloError
 from solo.files import written_aside
 from solo.terrains.patch import blank_patch
@@ -77,7 +78,7 @@ class ShowTerrains:
             blank_patch(self.difficulty, self.patch_m)
         except ValueError as error:
             raise SoloError(str(error)) from error
-        _check_png_path(self.output)
+        check_picture_path(self.output, (".png",))
 
         # Matplotlib takes a second to import, which listing should not pay.
         from solo.terrains.contact_sheet import draw_contact_sheet
@@ -92,18 +93,3 @@ class ShowTerrains:
             "difficulty": self.difficulty,
             "terrains": list(names),
         }
-
-
-def _check_png_path(path: Path) -> None:
-    if path.suffix.lower() != ".png":
-        raise SoloError(
-            f"Output {str(path)!r} ends in {path.suffix!r}; only .png can be written. "
-            "Choose a name such as terrains.png."
-        )
-    if path.is_dir():
-        raise SoloError(f"Output {str(path)!r} is a directory; name a file in it.")
-    if not path.parent.is_dir():
-        raise SoloError(
-            f"Output directory {str(path.parent)!r} does not exist. "
-            "Create it or choose another --output."
-        )

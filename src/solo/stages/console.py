@@ -12,6 +12,7 @@ from rsl_rl.utils.logger import Logger
 
 _EPISODE_COLUMNS = (
     ("level", "Curriculum/terrain_levels/mean", 1.0),
+    ("assist", "Curriculum/assist", 1.0),
     ("stance", "Episode_Metrics/single_stance", 1.0),
     ("lift_cm", "Episode_Metrics/foot_lift", 100.0),
     ("vel_err", "Episode_Metrics/velocity_error", 1.0),

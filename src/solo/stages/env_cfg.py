@@ -8,6 +8,7 @@ from typing import Any
 from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.managers.curriculum_manager import CurriculumTermCfg
 from mjlab.managers.event_manager import EventTermCfg
+from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.sim import MujocoCfg
 
 from solo.envs import mdp
@@ -60,7 +61,20 @@ def make_stage_env_cfg(
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
     if profile.ease_in is not None:
         _add_ease_in(cfg, profile.ease_in, motions)
+        if profile.ease_in.assist:
+            add_assist(cfg, robot)
     return cfg
+
+
+def add_assist(cfg: ManagerBasedRlEnvCfg, robot: RobotCfg) -> None:
+    """Hold robots upright at first; see `solo.envs.mdp.assist`."""
+    held = SceneEntityCfg("robot", body_names=(robot.base_body, robot.torso_body))
+    cfg.events[mdp.ASSIST] = EventTermCfg(
+        func=mdp.upright_assist,
+        mode="step",
+        params={"strength": 1.0, "asset_cfg": held},
+    )
+    cfg.curriculum["assist"] = CurriculumTermCfg(func=mdp.fade_assist)
 
 
 def _with_timestep(cfg: MujocoCfg, timestep: float) -> MujocoCfg:

@@ -22,8 +22,10 @@ class EaseInCfg:
     ``docs/training-notes.md``.
     """
 
-    env_steps: float = 4.0e6
-    """Samples after which everything is as in the paper."""
+    env_steps: float = 8.0e6
+    """Samples after which everything but the assistance is as in the paper."""
+    assist: bool = True
+    """Whether a torque holds the robot upright at first; it fades with the falls."""
     reference_start: float = 0.8
     """Share of the episodes that begin in a reference motion; at the end half of it."""
     lin_vel_x: tuple[float, float] = (0.3, 0.8)

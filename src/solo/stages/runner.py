@@ -20,6 +20,7 @@ from rsl_rl.runners import OnPolicyRunner
 from tensordict import TensorDict
 
 from solo import __version__
+from solo.envs.mdp.assist import ASSIST
 from solo.envs.mdp.curriculums import level_histogram
 from solo.envs.mdp.terrain import grid_terrain
 from solo.errors import SoloError
@@ -145,11 +146,14 @@ def load_checkpoint(path: Path, device: str | None = None) -> dict[str, Any]:
 
 def env_state(env: ManagerBasedRlEnv) -> dict[str, Any]:
     """Curriculum and counters of an environment."""
-    return {
+    state: dict[str, Any] = {
         "common_step_counter": env.common_step_counter,
         "terrain_levels": grid_terrain(env).terrain_levels.cpu(),
         "terrain_types": grid_terrain(env).terrain_types.cpu(),
     }
+    if ASSIST in env.cfg.events:
+        state["assist"] = env.event_manager.get_term_cfg(ASSIST).params["strength"]
+    return state
 
 
 def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
@@ -158,6 +162,8 @@ def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
     With another number of environments the levels of the saved ones are reused in turn.
     """
     env.common_step_counter = state["common_step_counter"]
+    if ASSIST in env.cfg.events and "assist" in state:
+        env.event_manager.get_term_cfg(ASSIST).params["strength"] = state["assist"]
     terrain = grid_terrain(env)
     assert terrain.terrain_origins is not None
     saved_levels, saved_types = state["terrain_levels"], state["terrain_types"]

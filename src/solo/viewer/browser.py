@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+from collections.abc import Callable
 
 import mujoco
 import numpy as np
@@ -17,6 +18,7 @@ from typing_extensions import override
 
 from solo.envs.agents import Agent
 from solo.envs.mdp.terrain import grid_terrain
+from solo.viewer.sight_panel import SightPanel
 from solo.viewer.terrain_mesh import make_terrain_meshes
 
 HOST = "127.0.0.1"
@@ -32,7 +34,12 @@ def start_server(port: int) -> viser.ViserServer:
 
 
 def show(
-    env: ManagerBasedRlEnv, agent: Agent, server: viser.ViserServer, robot: int
+    env: ManagerBasedRlEnv,
+    agent: Agent,
+    server: viser.ViserServer,
+    robot: int,
+    panel: SightPanel | None = None,
+    on_step: Callable[[], None] | None = None,
 ) -> None:
     """Run the environment in real time until the user interrupts.
 
@@ -41,19 +48,27 @@ def show(
         agent: What acts in it.
         server: From `start_server`.
         robot: Index of the robot that the camera follows at first.
+        panel: What this robot perceives; kept up to date.
+        on_step: Called after every step.
     """
     view = env.cfg.viewer
     view.env_idx = robot
     # Unlike in MuJoCo, the browser viewer counts the camera's height as positive.
     view.distance, view.azimuth, view.elevation = 3.6, 140.0, 22.0
+    # The viewer warns about terms beyond its number of bars.
+    view.reward_bar_max_terms = len(env.reward_manager.active_terms)
     wrapped = RslRlVecEnvWrapper(env)
-    _TerrainViewer(wrapped, lambda obs: agent(env), viser_server=server).run()
+    viewer = _TerrainViewer(wrapped, lambda obs: agent(env), viser_server=server)
+    viewer.panel, viewer.on_step = panel, on_step
+    viewer.run()
 
 
 class _TerrainViewer(ViserPlayViewer):
     """Sends light meshes instead of height fields: 0.5 instead of 35 million faces."""
 
     env: EnvProtocol
+    panel: SightPanel | None = None
+    on_step: Callable[[], None] | None = None
 
     @override
     def setup(self) -> None:
@@ -77,3 +92,16 @@ class _TerrainViewer(ViserPlayViewer):
                 side="double",
                 cast_shadow=False,
             )
+
+    @override
+    def sync_env_to_viewer(self) -> None:
+        super().sync_env_to_viewer()
+        if self.panel is not None:
+            self.panel.update(self._scene.env_idx)
+
+    @override
+    def _execute_step(self) -> bool:
+        has_stepped = super()._execute_step()
+        if has_stepped and self.on_step is not None:
+            self.on_step()
+        return has_stepped

@@ -1,5 +1,6 @@
 """Terms of our tasks; what mjlab has already is taken from mjlab."""
 
+from solo.envs.mdp.assist import ASSIST, fade_assist, upright_assist
 from solo.envs.mdp.curriculums import level_histogram, terrain_levels
 from solo.envs.mdp.depth import depth_images
 from solo.envs.mdp.ease_in import ease_in
@@ -32,6 +33,7 @@ from solo.envs.mdp.rewards import (
 from solo.envs.mdp.terminations import body_contact, left_terrain, physics_diverged
 
 __all__ = [
+    "ASSIST",
     "ang_vel_xy_l2",
     "body_contact",
     "body_mass_offset",
@@ -40,6 +42,7 @@ __all__ = [
     "dof_pos_limits",
     "ease_in",
     "energy",
+    "fade_assist",
     "feet_air_time",
     "feet_contact",
     "feet_force",
@@ -63,5 +66,6 @@ __all__ = [
     "track_ang_vel_z_exp",
     "track_lin_vel_xy_exp",
     "undesired_contacts",
+    "upright_assist",
     "velocity_error",
 ]

@@ -1,0 +1,199 @@
+"""``solo deploy``: run a policy bundle on a simulated or a real robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from solo.cli.checks import check_at_least
+from solo.cli.sim_robot import Scene, write_model
+from solo.errors import SoloError
+
+if TYPE_CHECKING:
+    from solo.deploy.contract import Contract
+    from solo.deploy.runtime_cfg import RuntimeCfg
+
+
+@dataclass(frozen=True)
+class Deploy:
+    """Run a policy bundle on a simulated or a real robot, at 50 Hz.
+
+    On the real robot it asks for confirmation and starts in damping; the operator then
+    asks to stand up and to walk. Keyboard: 1 stand up, 2 walk, w a s d q e to steer,
+    space to halt, 0 to damp, Escape to stop.
+    """
+
+    bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
+    """Policy bundle that `solo export` wrote."""
+    robot: Literal["sim", "g1"] = "sim"
+    """Robot to control."""
+    camera: Literal["sim", "realsense", "replay", "none"] | None = None
+    """Depth camera; the robot's kind if left out (sim, or realsense on g1)."""
+    command: Literal["script", "keyboard", "gamepad", "remote"] | None = None
+    """Who steers; a script in simulation and the G1's remote on g1 if left out."""
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Velocity of the script: vx, vy, wz in m/s and rad/s."""
+    gamepad: Path = Path("/dev/input/js0")
+    """Device of the gamepad."""
+    interface: str = "eth0"
+    """Network interface that leads to the G1; lo for a simulated one."""
+    domain: int = 0
+    """DDS domain of the G1."""
+    scene: Scene = "flat"
+    """Ground of the simulation."""
+    recording: Path | None = None
+    """Log folder for --camera replay; .bag or .db3 file for --camera realsense."""
+    seconds: float | None = None
+    """Stop after so many seconds."""
+    log: Path | None = None
+    """Folder for the log of the whole run, which can be replayed."""
+    faults: Path = Path("faults")
+    """Folder for the last two seconds before each fault."""
+    dry_run: bool = False
+    """Print what would be done and end."""
+    json: Path | None = None
+    """File to write the result to."""
+
+    def run(self) -> dict[str, Any]:
+        """Run until stopped and report the timing.
+
+        Raises:
+            SoloError: The bundle, a device or an option cannot be used.
+        """
+        from solo.deploy.bundle import load_bundle  # type: ignore[import-not-found]
+
+        if self.seconds is not None:
+            check_at_least("seconds", self.seconds, 0.1)
+        bundle = load_bundle(self.bundle)
+        plan = self._plan(bundle.contract)
+        for key, value in plan.items():
+            print(f"{key:<12} {value}")
+        if self.dry_run:
+            return plan
+        if self.robot == "g1":
+            _confirm(self.interface)
+        return {**plan, **self._run(bundle.contract, bundle.policy)}
+
+    def _plan(self, contract: Contract) -> dict[str, Any]:
+        is_real = self.robot == "g1"
+        camera = self.camera or ("realsense" if is_real else "sim")
+        if not contract.needs_depth:
+            camera = "none"
+        command = self.command or ("remote" if is_real else "script")
+        if contract.needs_depth and camera == "none":
+            raise SoloError("This policy needs depth; --camera none cannot give it.")
+        if camera == "sim" and is_real:
+            raise SoloError("--camera sim goes with --robot sim. Use realsense.")
+        if command == "remote" and not is_real:
+            raise SoloError("--command remote is the G1's; it goes with --robot g1.")
+        if command == "script" and is_real and self.interface != "lo":
+            raise SoloError(
+                "--command script is for simulation. Steer the real robot with "
+                "--command remote, gamepad or keyboard."
+            )
+        if camera == "replay" and self.recording is None:
+            raise SoloError("--camera replay needs the folder of a log: --recording.")
+        return {
+            "bundle": str(self.bundle),
+            "robot": self.robot if not is_real else f"g1 on {self.interface}",
+            "camera": camera,
+            "command": command,
+            "rate_hz": contract.control_hz,
+            "joints": len(contract.joints.names),
+            "starts_in": "damping" if is_real else "idle",
+            "faults": str(self.faults),
+            "log": str(self.log) if self.log else "none",
+        }
+
+    def _run(self, contract: Contract, policy: Any) -> dict[str, Any]:
+        import tempfile
+
+        from solo.deploy.phase import Phase
+        from solo.deploy.runtime_cfg import RuntimeCfg
+        from solo.deploy.session import Session
+
+        is_real = self.robot == "g1"
+        cfg = RuntimeCfg(start=Phase.DAMPING if is_real else Phase.IDLE)
+        with tempfile.TemporaryDirectory(prefix="solo-") as folder:
+            robot, camera = self._devices(contract, Path(folder))
+            session = Session(
+                contract, policy, robot, camera, self._operator(contract, robot, cfg),
+                cfg, self.faults, self.log,
+            )  # fmt: skip
+            ticks = None
+            if self.seconds is not None:
+                ticks = max(round(self.seconds * contract.control_hz), 1)
+            result = session.run(ticks)
+        for name, count in result["faults"].items():
+            print(f"fault {name}: {count} times")
+        print(
+            f"{result['ticks']} ticks, {result['late_ticks']} late, "
+            f"{result['overruns']} overruns; ended in {result['phase']}"
+        )
+        return result
+
+    def _devices(self, contract: Contract, folder: Path) -> tuple[Any, Any]:
+        """Robot and camera, not yet started."""
+        camera_kind = self._plan(contract)["camera"]
+        if self.robot == "g1":
+            from solo.deploy.drivers.g1_dds import G1Cfg, G1Robot
+
+            robot = G1Robot(contract.joints, G1Cfg(self.interface, self.domain))
+            process = None
+        else:
+            from solo.deploy.drivers.sim import SimProcess, SimulatedRobot
+
+            model = folder / "robot.xml"
+            write_model(model, self.scene)
+            process = SimProcess(model, contract.joints, contract.depth)
+            robot = SimulatedRobot(process)
+        if camera_kind == "sim":
+            from solo.deploy.drivers.sim import SimulatedCamera
+
+            assert process is not None
+            return robot, SimulatedCamera(process)
+        if camera_kind == "realsense":
+            from solo.deploy.drivers.realsense import RealsenseCamera
+
+            return robot, RealsenseCamera(contract.depth, self.recording)
+        if camera_kind == "replay":
+            from solo.deploy.drivers.replay import ReplayCamera
+
+            assert self.recording is not None
+            return robot, ReplayCamera(self.recording, contract)
+        return robot, None
+
+    def _operator(self, contract: Contract, robot: Any, cfg: RuntimeCfg) -> Any:
+        from solo.deploy.command import ScriptedOperator
+        from solo.deploy.operators import Gamepad, Keyboard, UnitreeRemote
+
+        kind = self._plan(contract)["command"]
+        if kind == "gamepad":
+            return Gamepad(self.gamepad, cfg.command)
+        if kind == "keyboard":
+            return Keyboard(cfg.command)
+        if kind == "remote":
+            return UnitreeRemote(robot, cfg.command)
+        return ScriptedOperator(self.velocity)
+
+
+def _confirm(interface: str) -> None:
+    """Ask before a real robot may move.
+
+    Raises:
+        SoloError: The answer is not yes.
+    """
+    print(
+        f"This program will control the motors of the G1 on {interface}. The robot must "
+        "hang in its gantry, its motion service must be released, and a person must "
+        "hold the emergency stop."
+    )
+    try:
+        answer = input("Type yes to go on: ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() != "yes":
+        raise SoloError("Not confirmed; nothing was sent to the robot.")
