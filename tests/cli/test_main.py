@@ -62,7 +62,7 @@ def test_every_verb_explains_its_options(verb, capsys):
 @pytest.mark.parametrize(
     ("args", "parts"),
     [
-        (["walk"], ["Unknown verb 'walk'", "Allowed: demo, terrains list"]),
+        (["walk"], ["Unknown verb 'walk'", "Allowed: demo, tasks"]),
         (["terrains", "sow"], ["Unknown verb 'terrains sow'", "terrains show"]),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -78,6 +79,6 @@ def test_it_fades_while_falls_are_rare_and_comes_back(helped):
 
     # It begins as if everybody fell, so the strength rises before it fades.
     first = [window(nobody) for _ in range(40)]
-    assert all(a > b for a, b in zip(first[20:], first[21:], strict=False))
+    assert all(a > b for a, b in pairwise(first[20:]))
     again = [window(~nobody) for _ in range(20)]
     assert again[-1] > first[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -92,4 +92,70 @@ class BenchDepth:
                 key, f"{value:,.4g}" if isinstance(value, float) else f"{value}"
             )
         Console().print(table)
+        return result
+
+
+@dataclass(frozen=True)
+class BenchTrain:
+    """Measure training end to end: steps per second, and where the time goes."""
+
+    profile: str = "laptop"
+    """paper, laptop or smoke."""
+    iterations: int = 8
+    """Timed iterations per stage, after two to warm up."""
+    stages: tuple[Literal["teacher", "student"], ...] = ("teacher", "student")
+    """Stages to measure."""
+    device: str = "cpu"
+    """cpu or cuda:0."""
+    json: Path | None = None
+    """File to write the result to."""
+
+    def run(self) -> dict[str, Any]:
+        check_at_least("iterations", self.iterations, 1)
+
+        from solo.bench.train import TrainBenchCfg, bench_train
+        from solo.stages.profiles import get_profile
+
+        result = bench_train(
+            TrainBenchCfg(
+                get_profile(self.profile), self.stages, self.iterations, self.device
+            )
+        )
+        table = Table("measurement", *self.stages)
+        for key in result[self.stages[0]]:
+            table.add_row(key, *(f"{result[stage][key]:,.4g}" for stage in self.stages))
+        Console().print(table)
+        return result
+
+
+@dataclass(frozen=True)
+class BenchRecon:
+    """Measure the reconstructors: training rate, and latency of one step.
+
+    Latency is that of a single robot on one core, with torch and with onnxruntime.
+    """
+
+    methods: tuple[str, ...] = ("qr", "start", "dpl")
+    """Reconstructors to measure."""
+    profiles: tuple[Literal["paper", "laptop"], ...] = ("paper",)
+    """Sizes to measure."""
+    steps: int = 200
+    """Timed streaming steps."""
+    json: Path | None = None
+    """File to write the result to."""
+
+    def run(self) -> dict[str, Any]:
+        check_at_least("steps", self.steps, 1)
+
+        from solo.bench.recon import ReconBenchCfg, bench_recon
+
+        result = bench_recon(
+            ReconBenchCfg(self.methods, self.profiles, streaming_steps=self.steps)
+        )
+        for profile in self.profiles:
+            table = Table(profile, *self.methods)
+            rows = result[profile]
+            for key in rows[self.methods[0]]:
+                table.add_row(key, *(f"{rows[m][key]:,.4g}" for m in self.methods))
+            Console().print(table)
         return result

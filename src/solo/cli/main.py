@@ -62,6 +62,14 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.bench:BenchDepth",
         "Measure the depth camera: speed, and error against MuJoCo's own rays.",
     ),
+    "bench recon": (
+        "solo.cli.bench:BenchRecon",
+        "Measure the reconstructors: training rate and latency.",
+    ),
+    "bench train": (
+        "solo.cli.bench:BenchTrain",
+        "Measure training: steps per second, and where the time goes.",
+    ),
 }
 """Verb to the dataclass that implements it, and one line for the overview."""
 

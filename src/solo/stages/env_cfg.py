@@ -9,6 +9,7 @@ from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.managers.curriculum_manager import CurriculumTermCfg
 from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
+from mjlab.managers.termination_manager import TerminationTermCfg
 from mjlab.sim import MujocoCfg
 
 from solo.envs import mdp
@@ -75,6 +76,13 @@ def add_assist(cfg: ManagerBasedRlEnvCfg, robot: RobotCfg) -> None:
         params={"strength": 1.0, "asset_cfg": held},
     )
     cfg.curriculum["assist"] = CurriculumTermCfg(func=mdp.fade_assist)
+    # A robot that is held upright can rest on its knees for a whole episode.
+    feet = SceneEntityCfg("robot", body_names=tuple(f.body for f in robot.feet))
+    cfg.terminations["collapsed"] = TerminationTermCfg(
+        func=mdp.collapsed,
+        params={"min_height_m": 0.68 * robot.base_height_m, "asset_cfg": feet},
+    )
+    cfg.rewards["termination_penalty"].params["term_names"] += ("collapsed",)
 
 
 def _with_timestep(cfg: MujocoCfg, timestep: float) -> MujocoCfg:

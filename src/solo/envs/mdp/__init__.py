@@ -30,13 +30,19 @@ from solo.envs.mdp.rewards import (
     track_lin_vel_xy_exp,
     undesired_contacts,
 )
-from solo.envs.mdp.terminations import body_contact, left_terrain, physics_diverged
+from solo.envs.mdp.terminations import (
+    body_contact,
+    collapsed,
+    left_terrain,
+    physics_diverged,
+)
 
 __all__ = [
     "ASSIST",
     "ang_vel_xy_l2",
     "body_contact",
     "body_mass_offset",
+    "collapsed",
     "contact_material",
     "depth_images",
     "dof_pos_limits",

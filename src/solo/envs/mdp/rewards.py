@@ -99,9 +99,10 @@ def orientation_l2(
     return formulas.l2_squared(gravity[:, :2])
 
 
-def termination_penalty(env: ManagerBasedRlEnv, term_name: str) -> Tensor:
-    """A waist or head link touches the environment."""
-    return env.termination_manager.get_term(term_name).float()
+def termination_penalty(env: ManagerBasedRlEnv, term_names: tuple[str, ...]) -> Tensor:
+    """A waist or head link touches the environment, or another fall by name."""
+    fallen = [env.termination_manager.get_term(name) for name in term_names]
+    return torch.stack(fallen).any(dim=0).float()
 
 
 def feet_air_time(

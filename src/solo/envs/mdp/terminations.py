@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.envs.mdp import nan_detection
+from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.managers.termination_manager import TerminationTermCfg
 
 from solo.envs.mdp.terrain import grid_terrain
@@ -26,6 +27,18 @@ class body_contact:
     ) -> torch.Tensor:
         del bodies  # Read once, in the constructor.
         return (env.scene[sensor_name].data.found[:, self._columns] > 0).any(dim=1)
+
+
+def collapsed(
+    env: ManagerBasedRlEnv, min_height_m: float, asset_cfg: SceneEntityCfg
+) -> torch.Tensor:
+    """The base is less than a height above the mean of the feet: on its knees.
+
+    Not in the paper, where only waist and head end an episode.
+    """
+    data = env.scene[asset_cfg.name].data
+    feet_z = data.body_link_pos_w[:, asset_cfg.body_ids, 2].mean(dim=1)
+    return data.root_link_pos_w[:, 2] - feet_z < min_height_m
 
 
 def physics_diverged(env: ManagerBasedRlEnv) -> torch.Tensor:

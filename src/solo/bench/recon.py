@@ -1,0 +1,216 @@
+"""Speed of the reconstructors: training, and one robot in real time.
+
+All on one core, and all methods in turn within each round, so that they meet the same
+load of the machine: compare numbers of one run.
+
+Streaming is what a robot does at each control step. The Query Reconstructor encodes the
+newest image and has the tokens of the others; the baselines have their whole window
+encoded, as their first layers or their memory need it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import torch
+
+from solo.networks.reconstruction import make_reconstructor
+from solo.networks.reconstruction.criterion import reconstruction_loss
+from solo.networks.reconstruction.export import (
+    StreamingExport,
+    WindowExport,
+    as_onnx,
+    export_onnx,
+)
+from solo.networks.reconstruction.interface import IO_PROFILES, Reconstructor
+from solo.progress import make_progress
+from solo.sim.threads import stepping_threads
+
+_WARM_UP_STEPS = 5
+
+
+@dataclass(frozen=True)
+class ReconBenchCfg:
+    """What to measure."""
+
+    methods: tuple[str, ...] = ("qr", "start", "dpl")
+    """Names of reconstructors."""
+    profiles: tuple[str, ...] = ("paper", "laptop")
+    """Sizes of inputs and outputs, keys of ``IO_PROFILES``."""
+    batch_size: int = 32
+    """Samples per training step."""
+    rounds: int = 3
+    """Rounds in which the methods take turns; one training step each."""
+    streaming_steps: int = 50
+    """Control steps per round, with torch and with onnxruntime."""
+
+    def __post_init__(self) -> None:
+        unknown = set(self.profiles) - set(IO_PROFILES)
+        if unknown:
+            raise ValueError(
+                f"There is no profile {', '.join(sorted(unknown))}. Choose from: "
+                f"{', '.join(IO_PROFILES)}."
+            )
+        if min(self.batch_size, self.rounds, self.streaming_steps) < 1:
+            raise ValueError(
+                f"ReconBenchCfg has batch_size {self.batch_size}, rounds {self.rounds} "
+                f"and streaming_steps {self.streaming_steps}; all must be positive."
+            )
+
+
+def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
+    """Measure training and streaming on one core.
+
+    Returns:
+        ``<profile>.<method>`` with ``parameters``; ``train_samples_per_s`` (forward,
+        backward and update), ``train_ms_per_sample``, ``forward_ms_per_sample``;
+        ``streaming_torch_ms`` and ``streaming_onnx_ms``, means at batch 1, and
+        ``streaming_onnx_p99_ms``. And ``threads``, ``batch_size``.
+    """
+    cfg = cfg or ReconBenchCfg()
+    result: dict[str, Any] = {"threads": 1, "batch_size": cfg.batch_size}
+    total = len(cfg.profiles) * cfg.rounds * len(cfg.methods)
+    with (
+        make_progress() as progress,
+        stepping_threads(),
+        TemporaryDirectory() as folder,
+    ):
+        task = progress.add_task("measurements", total=total)
+        for profile in cfg.profiles:
+            subjects = {
+                name: _Subject(name, profile, cfg.batch_size, Path(folder))
+                for name in cfg.methods
+            }
+            for _ in range(cfg.rounds):
+                for subject in subjects.values():
+                    subject.measure(cfg.streaming_steps)
+                    progress.advance(task)
+            result[profile] = {
+                name: subject.result(cfg.batch_size)
+                for name, subject in subjects.items()
+            }
+    return result
+
+
+class _Subject:
+    """One method at one size, and the times it took so far."""
+
+    def __init__(self, name: str, profile: str, batch_size: int, folder: Path) -> None:
+        self.model = make_reconstructor(name, io=IO_PROFILES[profile])
+        self._train = _make_training_step(self.model, batch_size)
+        self._windows = _make_windows(self.model, batch_size)
+        self._module = as_onnx(self.model)
+        path = folder / f"{profile}-{name}.onnx"
+        export_onnx(self._module, path)
+        self._session = _make_session(path)
+        self._times: dict[str, list[float]] = {
+            "forward": [],
+            "train": [],
+            "torch": [],
+            "onnx": [],
+        }
+
+    def measure(self, streaming_steps: int) -> None:
+        """One round; what comes first after a change of subject is not counted."""
+        self._train()
+        self._times["train"].append(_timed(self._train))
+        with torch.inference_mode():
+            self._times["forward"].append(_timed(lambda: self.model(*self._windows)))
+            times = _stream_torch(self._module, streaming_steps)
+            self._times["torch"] += times
+        self._times["onnx"] += _stream_onnx(
+            self._session, self._module, streaming_steps
+        )
+
+    def result(self, batch_size: int) -> dict[str, float]:
+        """Means of all rounds."""
+        mean = {key: float(np.mean(times)) for key, times in self._times.items()}
+        return {
+            "parameters": self.model.num_parameters(),
+            "train_samples_per_s": batch_size / mean["train"],
+            "train_ms_per_sample": 1e3 * mean["train"] / batch_size,
+            "forward_ms_per_sample": 1e3 * mean["forward"] / batch_size,
+            "streaming_torch_ms": 1e3 * mean["torch"],
+            "streaming_onnx_ms": 1e3 * mean["onnx"],
+            "streaming_onnx_p99_ms": 1e3
+            * float(np.quantile(self._times["onnx"], 0.99)),
+        }
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _make_windows(
+    model: Reconstructor, batch_size: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random depth and proprioception; the time does not depend on what is in them."""
+    io = model.io
+    depth = torch.rand(batch_size, io.depth_frames, *io.depth_shape)
+    size = (batch_size, io.proprioception_frames, io.proprioception_dim)
+    return depth, torch.randn(*size)
+
+
+def _make_training_step(model: Reconstructor, batch_size: int) -> Callable[[], None]:
+    depth, frames = _make_windows(model, batch_size)
+    height, velocity = torch.zeros(batch_size, *model.io.map_cells), frames[:, -1, :3]
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+
+    def step() -> None:
+        outputs, _ = model(depth, frames)
+        loss, _ = reconstruction_loss(outputs, height, velocity)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def _stream_torch(module: WindowExport | StreamingExport, steps: int) -> list[float]:
+    """Seconds per control step, each with new inputs and the state of the last."""
+    inputs = module.get_dummy_inputs()
+    times = []
+    for _ in range(_WARM_UP_STEPS + steps):
+        inputs = (*(torch.rand_like(sensor) for sensor in inputs[:2]), *inputs[2:])
+        start = time.perf_counter()
+        outputs = module(*inputs)
+        times.append(time.perf_counter() - start)
+        inputs = (*inputs[:2], *outputs[2:])
+    return times[_WARM_UP_STEPS:]
+
+
+def _stream_onnx(
+    session: onnxruntime.InferenceSession,
+    module: WindowExport | StreamingExport,
+    steps: int,
+) -> list[float]:
+    """The same with onnxruntime."""
+    inputs = [tensor.numpy() for tensor in module.get_dummy_inputs()]
+    rng = np.random.default_rng(0)
+    times = []
+    for _ in range(_WARM_UP_STEPS + steps):
+        inputs[:2] = [rng.random(x.shape, dtype=np.float32) for x in inputs[:2]]
+        feed = dict(zip(module.input_names, inputs, strict=True))
+        start = time.perf_counter()
+        outputs: Sequence[Any] = session.run(None, feed)
+        times.append(time.perf_counter() - start)
+        inputs[2:] = outputs[2:]
+    return times[_WARM_UP_STEPS:]
+
+
+def _make_session(path: Path) -> onnxruntime.InferenceSession:
+    """A session on one core."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    providers = ["CPUExecutionProvider"]
+    return onnxruntime.InferenceSession(path, options, providers=providers)

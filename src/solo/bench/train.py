@@ -1,0 +1,100 @@
+"""Where the time of an iteration goes, for each stage, end to end."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from solo.algorithms.ta_mse import TaMse
+from solo.envs.make import make_env
+from solo.envs.observations_cfg import Stage
+from solo.motions.library import MotionLibrary
+from solo.progress import make_progress
+from solo.robots import get_robot
+from solo.robots.robot_cfg import RobotCfg
+from solo.stages.env_cfg import make_stage_env_cfg
+from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
+from solo.stages.profiles import Profile
+from solo.stages.runner import Runner, VecEnv
+from solo.stages.train import make_motions
+
+
+@dataclass(frozen=True)
+class TrainBenchCfg:
+    """What to measure."""
+
+    profile: Profile
+    stages: tuple[Stage, ...]
+    iterations: int
+    device: str = "cpu"
+
+
+def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
+    """Train each stage for some iterations and split up the time.
+
+    The first two iterations are left out: kernels are compiled and memory is allocated
+    in them. The teacher that the student learns from is not trained, which costs the
+    same.
+
+    Returns:
+        For each stage the environment steps per second and the shares of rollout,
+        learning and everything else (logging, checkpoints).
+    """
+    robot = get_robot("g1")
+    motions = make_motions(robot, cfg.device)
+    result: dict[str, Any] = {"profile": cfg.profile.name, "device": cfg.device}
+    with make_progress() as progress:
+        task = progress.add_task("stages", total=len(cfg.stages))
+        for stage in cfg.stages:
+            result[stage] = _bench_stage(robot, stage, cfg, motions)
+            progress.advance(task)
+    return result
+
+
+def _bench_stage(
+    robot: RobotCfg, stage: Stage, cfg: TrainBenchCfg, motions: MotionLibrary
+) -> dict[str, Any]:
+    env = make_env(make_stage_env_cfg(robot, stage, cfg.profile, motions), cfg.device)
+    make = make_teacher_cfg if stage == "teacher" else make_student_cfg
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        learning = make(robot, cfg.profile, motions)
+        runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
+        if isinstance(runner.alg, TaMse):
+            runner.alg.load_teacher(runner.alg.teacher.state_dict())
+        times: list[tuple[float, float]] = []
+        log = runner.logger.log
+
+        def keep(*args: Any, **values: Any) -> None:
+            times.append((values["collect_time"], values["learn_time"]))
+            log(*args, **values)
+
+        runner.logger.log = keep  # type: ignore[method-assign] - Only listens.
+        runner.learn(2)
+        runner.current_learning_iteration += 1
+        times.clear()
+        start = time.perf_counter()
+        runner.learn(cfg.iterations)
+        seconds = time.perf_counter() - start
+    env.close()
+    collect_s, learn_s = torch.tensor(times).sum(dim=0).tolist()
+    num_steps = cfg.iterations * env.num_envs * learning["num_steps_per_env"]
+    return {
+        "env_steps_per_s": num_steps / seconds,
+        "share_rollout": collect_s / seconds,
+        "share_learning": learn_s / seconds,
+        "share_other": 1.0 - (collect_s + learn_s) / seconds,
+        "seconds_per_iteration": seconds / cfg.iterations,
+        "num_envs": env.num_envs,
+        "iterations": cfg.iterations,
+    }
+
+
+def _quiet() -> contextlib.redirect_stdout[io.StringIO]:
+    return contextlib.redirect_stdout(io.StringIO())

@@ -1,0 +1,116 @@
+"""Transformer layers for a sensor memory and for queries that read it.
+
+Differences from ``torch.nn.Transformer``: normalisation comes before each sublayer, so
+training needs no warm-up; a decoder layer has cross-attention only, because the paper's
+queries look at the memory and not at each other; there is no dropout.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+
+class Attention(nn.Module):
+    """Multi-head attention of queries over a memory, with the fused kernel."""
+
+    def __init__(self, dim: int, num_heads: int) -> None:
+        super().__init__()
+        if num_heads < 1 or dim % num_heads != 0:
+            raise ValueError(
+                f"Attention has {dim} features and {num_heads} heads; the features "
+                "must be a multiple of the heads. Change dim or num_heads."
+            )
+        self.num_heads = num_heads
+        self.query = nn.Linear(dim, dim)
+        self.key_value = nn.Linear(dim, 2 * dim)
+        self.output = nn.Linear(dim, dim)
+        # As torch.nn.MultiheadAttention, which has the three in one matrix.
+        bound = math.sqrt(6.0 / (dim + 3 * dim))
+        for projection in (self.query, self.key_value):
+            nn.init.uniform_(projection.weight, -bound, bound)
+        for projection in (self.query, self.key_value, self.output):
+            nn.init.zeros_(projection.bias)
+
+    def forward(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """Attend.
+
+        Args:
+            queries: Queries [B, Q, D], or [1, Q, D] if they are the same for all.
+            memory: Tokens [B, N, D].
+
+        Returns:
+            What each query found [B, Q, D].
+        """
+        query, key, value = self._split(queries, memory)
+        found = scaled_dot_product_attention(query, key, value)  # [B, heads, Q, d]
+        return self.output(found.transpose(1, 2).flatten(2))
+
+    def weights(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """How much each query looks at each token, mean over the heads [B, Q, N]."""
+        query, key, _ = self._split(queries, memory)
+        logits = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
+        return torch.softmax(logits, dim=-1).mean(dim=1)
+
+    def _split(
+        self, queries: torch.Tensor, memory: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        """Queries, keys and values as [B, heads, tokens, head_dim]."""
+        heads = (self.num_heads, -1)
+        query = self.query(queries).unflatten(2, heads).transpose(1, 2)
+        query = query.expand(memory.shape[0], -1, -1, -1)
+        key, value = self.key_value(memory).chunk(2, dim=2)
+        key = key.unflatten(2, heads).transpose(1, 2)
+        return query, key, value.unflatten(2, heads).transpose(1, 2)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and a feed-forward network, each beside a shortcut."""
+
+    def __init__(self, dim: int, num_heads: int, ff_dim: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.attention = Attention(dim, num_heads)
+        self.feed_forward = FeedForward(dim, ff_dim)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """New tokens [B, N, D]."""
+        normed = self.norm(tokens)
+        tokens = tokens + self.attention(normed, normed)
+        return tokens + self.feed_forward(tokens)
+
+
+class DecoderLayer(nn.Module):
+    """Cross-attention to a memory and a feed-forward network, beside shortcuts."""
+
+    def __init__(self, dim: int, num_heads: int, ff_dim: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.attention = Attention(dim, num_heads)
+        self.feed_forward = FeedForward(dim, ff_dim)
+
+    def forward(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """Decoded queries [B, Q, D]; the queries may be [1, Q, D]."""
+        queries = queries + self.attention(self.norm(queries), memory)
+        return queries + self.feed_forward(queries)
+
+    def weights(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """Where the queries look, mean over the heads [B, Q, N]."""
+        return self.attention.weights(self.norm(queries), memory)
+
+
+class FeedForward(nn.Module):
+    """Normalisation and two layers, the same for every token."""
+
+    def __init__(self, dim: int, ff_dim: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.widen = nn.Linear(dim, ff_dim)
+        self.narrow = nn.Linear(ff_dim, dim)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Change of the tokens [B, N, D]."""
+        return self.narrow(torch.relu_(self.widen(self.norm(tokens))))
