@@ -54,6 +54,18 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.train:TrainStudent",
         "Distil the teacher into the student (stage 2).",
     ),
+    "recon collect": (
+        "solo.cli.recon:CollectRecon",
+        "Record data for the reconstructors.",
+    ),
+    "recon train": (
+        "solo.cli.recon:TrainRecon",
+        "Train one reconstructor on recorded data.",
+    ),
+    "recon compare": (
+        "solo.cli.recon:CompareRecon",
+        "Compare reconstructors on held-out terrain.",
+    ),
     "bench sim": (
         "solo.cli.bench:BenchSim",
         "Measure the simulation: native, stock mjlab, and the raw bound.",

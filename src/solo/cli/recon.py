@@ -207,7 +207,7 @@ def _print_table(result: dict[str, Any]) -> None:
 
     sampler = result["data"]["train"]["sampler"]
     table = Table(
-        "method", "parameters", "L1 [cm]", "hard L1 [cm]", "edge F1", "velocity [m/s]"
+        "method", "parameters", "L1, cm", "hard L1, cm", "edge F1", "velocity, m/s"
     )
     table.title = f"held-out terrain, {sampler} sampler"
     for name, row in {**result["methods"], "flat": result["flat"]}.items():

@@ -23,7 +23,7 @@ TITLES = {
 """Method to what stands above its column."""
 
 _COLORS = {"qr": "C0", "start": "C1", "dpl": "C2", "qr_place": "C4", "flat": "0.6"}
-_CELL_INCHES = (2.05, 1.25)
+_CELL_INCHES = (2.05, 1.3)
 _HEADER_INCHES, _LABEL_INCHES, _BAR_INCHES = 0.75, 1.05, 0.75
 
 
@@ -46,7 +46,7 @@ def draw_reconstructions(
     """Draw the latest depth, the true map and each method's, one row per terrain.
 
     Maps are seen from above with the robot's front to the right; each row has its own
-    colour scale, set by the truth.
+    colour scale, set by the truth. Pixels without depth are red.
 
     Args:
         rows: The examples.
@@ -61,10 +61,10 @@ def draw_reconstructions(
     FigureCanvasAgg(figure)
     title = "Ground around the robot, reconstructed from depth and proprioception"
     figure.text(0.5, 1 - 0.26 / height, title, ha="center", size=12, weight="bold")
-    gray = colormaps["viridis_r"].with_extremes(bad="black")
+    gray = colormaps["gray"].with_extremes(bad="tab:red")
     for j, row in enumerate(rows):
-        bottom = (height - _HEADER_INCHES - (j + 1) * cell_h + 0.05) / height
-        size = ((cell_w - 0.08) / width, (cell_h - 0.1) / height)
+        bottom = (height - _HEADER_INCHES - (j + 1) * cell_h + 0.19) / height
+        size = ((cell_w - 0.08) / width, (cell_h - 0.24) / height)
         label_y = bottom + 0.5 * size[1]
         label = name_in_lines(row.terrain)
         figure.text(
@@ -86,7 +86,7 @@ def draw_reconstructions(
             else:
                 image = axes.imshow(
                     panel,
-                    cmap="terrain",
+                    cmap="viridis",
                     vmin=low,
                     vmax=high,
                     origin="lower",

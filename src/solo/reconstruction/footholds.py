@@ -1,0 +1,92 @@
+"""Where a walking robot puts its feet on a height grid."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solo.robots.geom_cfg import FootCfg
+from solo.terrains.grid import HeightGrid
+
+HOLE_M = 0.30
+"""Deeper and narrow holes are stepped over; the legs of a robot end there."""
+
+_CLOSE_CELLS = 6
+"""Holes of up to twice this many cells (0.6 m) are narrow; the paper's widest gap has
+0.5 m, its stones are 0.3 m apart."""
+
+_SIDE_M = np.arange(-2, 3) * 0.05
+_AHEAD_M = np.arange(-5, 6) * 0.05
+"""Places that are tried around the foothold of level ground."""
+
+_LEVEL_WEIGHT = 6.0
+"""Metres of detour that are worth a metre less between sole and ground on average."""
+
+_HEIGHT_WEIGHT = 3.0
+"""Metres of detour worth a metre less of height above or below the path."""
+
+
+def walkable_ground(grid: HeightGrid) -> HeightGrid:
+    """The grid with its narrow deep holes filled to their rim.
+
+    A morphological closing: what a robot that steps over holes walks on. Stairs, slopes
+    and wide pits stay as they are.
+    """
+    closed = _slide(_slide(grid.units, np.maximum), np.minimum)
+    deep = (closed.astype(np.int32) - grid.units) * grid.unit_m > HOLE_M
+    units = np.where(deep, closed, grid.units)
+    return HeightGrid(
+        units, grid.corner_xy_m, grid.cell_m, grid.unit_m, grid.slope_threshold
+    )
+
+
+def choose_footholds(
+    grid: HeightGrid,
+    ground: HeightGrid,
+    foot: FootCfg,
+    places: np.ndarray,
+    yaws: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Move footholds to where the whole sole is carried, if there is such a place near.
+
+    Args:
+        grid: The terrain.
+        ground: The same without holes, see `walkable_ground`.
+        foot: The sole.
+        places: Middles of the soles on level ground, complex x + iy, world, [K].
+        yaws: Headings of the feet, [K], rad.
+
+    Returns:
+        The places, complex [K], and the height of the sole there, [K], metres.
+    """
+    ends = np.array(list(foot.points.values()))
+    ends[:, 0] -= 0.5 * (ends[:, 0].max() + ends[:, 0].min())
+    ends += foot.radius * np.sign(ends)  # To the outer edge, or a little beyond.
+    sole = ends[:, 0] + 1j * ends[:, 1]
+    tries = (_AHEAD_M[:, None] + 1j * _SIDE_M[None, :]).ravel()  # [C]
+    turn = np.exp(1j * yaws)[:, None]  # [K, 1]
+    centres = places[:, None] + tries * turn  # [K, C]
+    points = centres[..., None] + sole * turn[..., None]  # [K, C, points]
+    heights = grid.height_at(np.real(points), np.imag(points))
+    support = heights.max(axis=2)
+    path = ground.height_at(np.real(places), np.imag(places))[:, None]
+    gap = np.minimum(support[..., None] - heights, HOLE_M).mean(axis=2)
+    cost = np.abs(tries) + _LEVEL_WEIGHT * gap + _HEIGHT_WEIGHT * np.abs(support - path)
+    best = cost.argmin(axis=1)
+    rows = np.arange(len(places))
+    # Where nothing is near, the foot hangs over the hole rather than stand in it.
+    height = np.maximum(support[rows, best], path[:, 0] - HOLE_M)
+    return centres[rows, best], height
+
+
+def _slide(values: np.ndarray, choose: np.ufunc) -> np.ndarray:
+    """Choose among the cells of a square window around each cell."""
+    for axis in (0, 1):
+        moved = np.moveaxis(values, axis, 0)
+        size = moved.shape[0]
+        width = [(_CLOSE_CELLS, _CLOSE_CELLS), (0, 0)]
+        padded = np.pad(moved, width, mode="edge")
+        result = moved.copy()
+        for shift in range(2 * _CLOSE_CELLS + 1):
+            choose(result, padded[shift : shift + size], out=result)
+        values = np.moveaxis(result, 0, axis)
+    return np.ascontiguousarray(values)

@@ -1,0 +1,50 @@
+"""The verbs: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from solo.cli.recon import CollectRecon, CompareRecon, TrainRecon, make_sampler
+from solo.errors import SoloError
+from solo.reconstruction.comparison import Example
+from solo.viewer.recon_pictures import draw_extent_shift, draw_reconstructions
+
+
+def test_wrong_options_are_refused_before_any_work(tmp_path):
+    with pytest.raises(SoloError, match="allowed is scripted"):
+        make_sampler("teacher", "g1")
+    with pytest.raises(SoloError, match="--frames is 0"):
+        CollectRecon(frames=0, output=tmp_path).run()
+    with pytest.raises(SoloError, match="Unknown method 'unet'"):
+        TrainRecon(method="unet", data=tmp_path).run()
+    with pytest.raises(SoloError, match="Unknown method 'unet'"):
+        CompareRecon(methods=("start", "unet"), data=tmp_path).run()
+    with pytest.raises(SoloError, match="no recording in"):
+        CompareRecon(data=tmp_path, output=tmp_path / "runs").run()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_have_one_row_per_terrain(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = np.zeros((16, 32))
+    truth[:, 16:] = 0.2
+
+    def row(terrain: str) -> Example:
+        maps = {"qr": truth + 0.01, "dpl": 0.5 * truth}
+        return Example(terrain, rng.uniform(size=(64, 113)), truth, maps)
+
+    heights = []
+    for num in (1, 3):
+        path = tmp_path / f"{num}.png"
+        draw_reconstructions([row("stairs_up_25")] * num, ("qr", "dpl"), path)
+        heights.append(Image.open(path).size[1])
+    assert heights[1] - heights[0] == pytest.approx(2 * 1.3 * 120, abs=2)
+
+
+def test_extent_figure_is_drawn(tmp_path):
+    curve = {"difficulty": [0.0, 1.0], "l1_cm": [1.0, 3.0]}
+    path = tmp_path / "extent.png"
+    draw_extent_shift({"qr": {"8": curve, "10": curve}}, path)
+    assert Image.open(path).size[0] > 300
