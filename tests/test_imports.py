@@ -12,57 +12,23 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "solo"
 
 LEAVES = {"errors", "files", "gl", "progress"}
+WORLD = {"sim", "terrains", "sensors", "robots", "envs"}
+LEARNING = {"motions", "networks", "algorithms", "stages"}
 ALLOWED = {
     "terrains": set(),
     "sim": set(),
     "sensors": {"terrains"},
     "robots": {"sensors"},
-    "envs": {"sim", "terrains", "sensors", "robots"},
+    "envs": WORLD,
     "motions": {"robots"},
     "networks": {"sensors"},
-    "algorithms": {"networks", "robots"},
-    "stages": {
-        "sim",
-        "terrains",
-        "robots",
-        "envs",
-        "motions",
-        "networks",
-        "algorithms",
-    },
-    "reconstruction": {
-        "sim",
-        "terrains",
-        "sensors",
-        "robots",
-        "envs",
-        "motions",
-        "networks",
-    },
+    "algorithms": {"networks"},
+    "stages": WORLD | LEARNING,
+    "reconstruction": WORLD | {"motions", "networks"},
     "deploy": set(),
-    "viewer": {"sim", "terrains", "sensors", "robots", "envs", "motions"},
-    "bench": {
-        "sim",
-        "terrains",
-        "sensors",
-        "robots",
-        "envs",
-        "motions",
-        "networks",
-        "algorithms",
-        "stages",
-    },
-    "cli": {
-        "robots",
-        "envs",
-        "sim",
-        "terrains",
-        "sensors",
-        "motions",
-        "stages",
-        "viewer",
-        "bench",
-    },
+    "viewer": WORLD | {"motions"},
+    "bench": WORLD | LEARNING,
+    "cli": WORLD | LEARNING | {"reconstruction", "deploy", "viewer", "bench"},
 }
 """Package to the packages of ours it may import besides itself and the leaves."""
 

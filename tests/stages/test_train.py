@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+import yaml
 
 from solo.errors import SoloError
 from solo.robots.g1 import G1
 from solo.stages.profiles import LAPTOP, PROFILES, SMOKE, Profile
 from solo.stages.run_folder import CONFIG, find_checkpoint
 from solo.stages.runner import load_checkpoint
-from solo.stages.student import train_student
+from solo.stages.student import OBJECTIVES, train_student
 from solo.stages.teacher import train_teacher
 from solo.stages.train import TrainCfg
 from solo.terrains import TerrainSceneCfg
@@ -55,6 +56,9 @@ def test_a_run_leaves_everything_in_its_folder(teacher):
     assert {"discriminator", "replay", "optimizer"} <= set(saved["amp_state_dict"])
     assert {"env", "rng", "solo_version"} <= set(saved["infos"])
     assert list(cfg.output.glob("events.out.tfevents*"))
+    params = yaml.safe_load((cfg.output / "params" / "env.yaml").read_text())
+    assert params["rewards"]["feet_stumble"]["weight"] == -5.0
+    assert (cfg.output / "params" / "agent.yaml").is_file()
 
 
 def test_resume_goes_on_where_it_was(teacher):
@@ -72,13 +76,11 @@ def test_resume_goes_on_where_it_was(teacher):
         train_teacher(replace(cfg, resume=True, iterations=3))
 
 
-@pytest.mark.parametrize(
-    ("mse_weight", "penalty_weight"), [(5.0, 1.0), (5.0, 0.0), (0.0, 0.0)]
-)
-def test_student_and_its_baselines_train(teacher, tmp_path, mse_weight, penalty_weight):
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_student_and_its_baselines_train(teacher, tmp_path, objective):
     cfg = TrainCfg(G1, SMOKE, tmp_path / "student", terrain=TERRAIN)
     teacher_run = teacher[0].output
-    summary = train_student(cfg, teacher_run, mse_weight, penalty_weight)
+    summary = train_student(cfg, teacher_run, objective)
     assert summary["iteration"] == 1
     saved = load_checkpoint(cfg.output / "model_1.pt")["teacher_state_dict"]
     expected = load_checkpoint(find_checkpoint(teacher_run))["actor_state_dict"]

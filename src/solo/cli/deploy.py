@@ -52,6 +52,8 @@ class Deploy:
     """Folder for the log of the whole run, which can be replayed."""
     faults: Path = Path("faults")
     """Folder for the last two seconds before each fault."""
+    realtime: bool = False
+    """Ask for real-time priority for the control loop; for the robot's computer."""
     dry_run: bool = False
     """Print what would be done and end."""
     json: Path | None = None
@@ -121,7 +123,7 @@ class Deploy:
             robot, camera = self._devices(contract, Path(folder))
             session = Session(
                 contract, policy, robot, camera, self._operator(contract, robot, cfg),
-                cfg, self.faults, self.log,
+                cfg, self.faults, self.log, self.realtime,
             )  # fmt: skip
             ticks = None
             if self.seconds is not None:
@@ -187,7 +189,7 @@ def _confirm(interface: str) -> None:
         SoloError: The answer is not yes.
     """
     print(
-        f"This program will control the motors of the G1 on {interface}. The robot must "
+        f"This program will control the motors of the G1 on {interface}. It must "
         "hang in its gantry, its motion service must be released, and a person must "
         "hold the emergency stop."
     )

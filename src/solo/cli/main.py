@@ -66,6 +66,14 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.recon:CompareRecon",
         "Compare reconstructors on held-out terrain.",
     ),
+    "deploy": (
+        "solo.cli.deploy:Deploy",
+        "Run a policy bundle on a simulated or real robot.",
+    ),
+    "sim-robot": (
+        "solo.cli.sim_robot:SimRobot",
+        "Simulate a G1 that speaks the robot's DDS topics.",
+    ),
     "bench sim": (
         "solo.cli.bench:BenchSim",
         "Measure the simulation: native, stock mjlab, and the raw bound.",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from solo.cli.checks import check_at_least
+from solo.errors import SoloError
 
 if TYPE_CHECKING:
     from solo.stages.train import TrainCfg
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Train:
     output: Path | None = None
-    """Folder of the run; runs/STAGE-TIME if left out."""
-    profile: str | None = None
-    """paper, laptop or smoke; laptop on CPU and paper on CUDA if left out."""
+    """Folder of the run; logs/rsl_rl/solo_STAGE/TIME_PROFILE if left out."""
+    resume: Path | None = None
+    """Folder of a run to go on with; other options must be as they were."""
+    profile: Literal["paper", "reduced", "laptop", "smoke"] | None = None
+    """Size of the training; laptop on CPU and paper on CUDA if left out."""
     iterations: int | None = None
     """Total number of iterations; the profile's if left out."""
     num_envs: int | None = None
     """Number of environments; the profile's if left out."""
     seed: int = 0
     """Seed."""
-    device: str | None = None
-    """cpu or cuda:0; CUDA if there is one, if left out."""
-    resume: bool = False
-    """Go on with the run in --output."""
+    device: str = "auto"
+    """auto, cpu or cuda:0; auto is CUDA if there is one."""
     no_amp: bool = False
     """Train without the motion prior."""
+    logger: Literal["tensorboard", "wandb"] = "tensorboard"
+    """Where the curves go."""
     robot: str = "g1"
     """Name of the robot."""
     json: Path | None = None
@@ -42,27 +44,34 @@ class _Train:
             if value is not None:
                 check_at_least(option, value, 1)
         check_at_least("seed", self.seed, 0)
+        if self.resume is not None and self.output is not None:
+            raise SoloError(
+                "--resume and --output are both given; a resumed run stays in its "
+                "folder. Leave --output out."
+            )
 
         import torch
 
         from solo.robots import get_robot
         from solo.stages.profiles import default_profile, get_profile
+        from solo.stages.run_folder import default_folder
         from solo.stages.train import TrainCfg
 
-        device = self.device or ("cuda:0" if torch.cuda.is_available() else "cpu")
-        stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+        device = self.device
+        if device == "auto":
+            device = "cuda:0" if torch.cuda.is_available() else "cpu"
+        profile = get_profile(self.profile) if self.profile else default_profile(device)
         return TrainCfg(
             robot=get_robot(self.robot),
-            profile=get_profile(self.profile)
-            if self.profile
-            else default_profile(device),
-            output=self.output or Path("runs") / f"{stage}-{stamp}",
+            profile=profile,
+            output=self.resume or self.output or default_folder(stage, profile.name),
             device=device,
             seed=self.seed,
             num_envs=self.num_envs,
             iterations=self.iterations,
-            resume=self.resume,
+            resume=self.resume is not None,
             amp=not self.no_amp,
+            logger=self.logger,
         )
 
 
@@ -82,26 +91,25 @@ class TrainTeacher(_Train):
 class TrainStudent(_Train):
     """Distil a teacher into the student with TA-MSE: stage 2.
 
-    --penalty-weight 0 is the baseline MSE+PPO; with --mse-weight 0 as well it is PPO.
+    The baselines MSE+PPO and PPO are the same algorithm with weights of zero.
     """
 
-    teacher: Path = Path("runs/teacher")
-    """Run folder or checkpoint of stage 1."""
-    mse_weight: float = 5.0
-    """The paper's lambda: weight of the distance to the teacher in the loss."""
-    penalty_weight: float = 1.0
-    """The paper's beta: weight of the next state's distance in the reward."""
+    teacher: Path | None = None
+    """Run folder or checkpoint of stage 1; a resumed run has it inside."""
+    objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
+    """What the student learns from."""
 
     def run(self) -> dict[str, Any]:
-        check_at_least("mse_weight", self.mse_weight, 0.0)
-        check_at_least("penalty_weight", self.penalty_weight, 0.0)
+        if self.teacher is None and self.resume is None:
+            raise SoloError(
+                "--teacher is missing: give a run folder or a checkpoint of "
+                "`solo train teacher`."
+            )
         cfg = self._cfg("student")
 
         from solo.stages.student import train_student
 
-        return _report(
-            train_student(cfg, self.teacher, self.mse_weight, self.penalty_weight)
-        )
+        return _report(train_student(cfg, self.teacher, self.objective))
 
 
 def _report(summary: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,13 @@ from solo.files import write_json
 
 CONFIG = "run.json"
 """What the run was started with."""
+
+
+def default_folder(stage: str, name: str) -> Path:
+    """Where mjlab's users look for a run: ``logs/rsl_rl/EXPERIMENT/TIME_NAME``."""
+    stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+    return Path("logs") / "rsl_rl" / f"solo_{stage}" / f"{stamp}_{name}"
+
 
 _CHECKPOINT = re.compile(r"model_(\d+)\.pt")
 

@@ -1,7 +1,6 @@
 """Stage 2: the recurrent student learns from the teacher, with the privileged map.
 
-TA-MSE and its two baselines are one algorithm: ``mse_weight`` is the paper's lambda,
-``penalty_weight`` its beta; both 0 is PPO, beta = 0 is MSE+PPO.
+TA-MSE and its two baselines are one algorithm with other weights.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from solo.algorithms.ta_mse import TaMse
+from solo.errors import unknown_name
 from solo.networks.ame_model import AmeModel
 from solo.networks.transfer import copy_matching
 from solo.stages.learning_cfg import make_student_cfg
@@ -17,23 +17,27 @@ from solo.stages.run_folder import find_checkpoint
 from solo.stages.runner import Runner, load_checkpoint
 from solo.stages.train import TrainCfg, make_motions, train
 
+OBJECTIVES = {"ta-mse": (5.0, 1.0), "mse-ppo": (5.0, 0.0), "ppo": (0.0, 0.0)}
+"""Objective to the paper's lambda (loss) and beta (reward)."""
+
 
 def train_student(
-    cfg: TrainCfg,
-    teacher: Path,
-    mse_weight: float = 5.0,
-    penalty_weight: float = 1.0,
+    cfg: TrainCfg, teacher: Path | None, objective: str = "ta-mse"
 ) -> dict[str, Any]:
     """Distil a teacher into a student.
 
     Args:
         cfg: The run.
-        teacher: Run folder or checkpoint of stage 1.
-        mse_weight: The paper's lambda.
-        penalty_weight: The paper's beta.
+        teacher: Run folder or checkpoint of stage 1; None for a resumed run, whose
+            checkpoints have the teacher inside.
+        objective: Key of `OBJECTIVES`.
     """
-    checkpoint = find_checkpoint(teacher)
-    state = load_checkpoint(checkpoint, cfg.device)["actor_state_dict"]
+    if objective not in OBJECTIVES:
+        raise unknown_name("objective", objective, OBJECTIVES, "Choose one of these.")
+    mse_weight, penalty_weight = OBJECTIVES[objective]
+    checkpoint = None if teacher is None else find_checkpoint(teacher)
+    if checkpoint is not None:
+        state = load_checkpoint(checkpoint, cfg.device)["actor_state_dict"]
 
     def prepare(runner: Runner) -> None:
         algorithm = runner.alg
@@ -54,8 +58,7 @@ def train_student(
         penalty_weight,
     )
     record = {
-        "teacher": str(checkpoint),
-        "mse_weight": mse_weight,
-        "penalty_weight": penalty_weight,
+        "teacher": None if checkpoint is None else str(checkpoint),
+        "objective": objective,
     }
     return train(cfg, "student", learning, motions, prepare, record)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import torch
+import yaml
 
 from solo import __version__
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
+from solo.files import written_aside
 from solo.motions.catalogue import make_clips
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
@@ -23,6 +26,12 @@ from solo.stages.profiles import Profile
 from solo.stages.run_folder import checkpoints, open_run
 from solo.stages.runner import Runner, VecEnv
 from solo.terrains.scene import TerrainSceneCfg
+
+LOGGERS: dict[str, Any] = {
+    "tensorboard": "tensorboard",
+    "wandb": {"class_name": "WandbLogWriter", "project_name": "solo"},
+}
+"""Name to rsl_rl's setting."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,8 @@ class TrainCfg:
     """Go on with the run in the folder."""
     amp: bool = True
     """Whether there is a motion prior."""
+    logger: str = "tensorboard"
+    """"tensorboard" or "wandb"."""
     terrain: TerrainSceneCfg | None = None
     """Other terrain than the paper's."""
 
@@ -89,18 +100,19 @@ def train(
     with open_run(cfg.output, config, cfg.resume):
         for name, values in differences.items():
             print(f"{name}: {values['here']} (paper: {values['paper']})")
-        env = make_env(
-            make_stage_env_cfg(
-                cfg.robot,
-                stage,
-                cfg.profile,
-                motions,
-                num_envs=cfg.num_envs,
-                seed=cfg.seed,
-                terrain=cfg.terrain,
-            ),
-            cfg.device,
+        env_cfg = make_stage_env_cfg(
+            cfg.robot,
+            stage,
+            cfg.profile,
+            motions,
+            num_envs=cfg.num_envs,
+            seed=cfg.seed,
+            terrain=cfg.terrain,
         )
+        learning_cfg["logger"] = LOGGERS[cfg.logger]
+        if not cfg.resume:
+            _write_params(cfg.output / "params", env_cfg, learning_cfg)
+        env = make_env(env_cfg, cfg.device)
         try:
             return _learn(cfg, env, learning_cfg, prepare, iterations)
         finally:
@@ -142,6 +154,29 @@ def _learn(
         "time_s": runner.logger.tot_time,
         "stopped": stopped,
     }
+
+
+def _write_params(folder: Path, env_cfg: Any, learning_cfg: dict[str, Any]) -> None:
+    """The two files that mjlab's users look for; objects are written as text."""
+    folder.mkdir(exist_ok=True)
+    for name, value in (("env", asdict(env_cfg)), ("agent", learning_cfg)):
+        with written_aside(folder / f"{name}.yaml") as unfinished:
+            unfinished.write_text(yaml.safe_dump(_readable(value), sort_keys=False))
+
+
+def _readable(value: Any) -> Any:
+    """Plain values for YAML; functions by name, everything else by its type."""
+    if isinstance(value, dict):
+        return {str(key): _readable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(item) for item in value]
+    if isinstance(value, Enum):
+        return value.name
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}:{value.__qualname__}"
+    return f"<{type(value).__name__}>"
 
 
 def make_motions(robot: RobotCfg, device: str) -> MotionLibrary:

@@ -1,0 +1,165 @@
+"""From the sensor's frames to the network's images: capture thread, resize, window.
+
+The capture thread does the work on each frame; the control loop only picks up the
+newest finished image and its age.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from solo.deploy.contract import DepthContract
+from solo.deploy.drivers.protocols import Camera, DepthFrame
+from solo.errors import SoloError
+
+
+@dataclass(frozen=True, eq=False)
+class DepthImage:
+    """A depth image of the network's size."""
+
+    time_s: float
+    """When the frame arrived."""
+    depth_mm: np.ndarray
+    """Millimetres [H, W], uint16, before clipping: what a log has to keep."""
+    depth: np.ndarray
+    """Share of the largest range [H, W], float32, 0 to 1, invalid 0."""
+    sequence: int
+    """Counts the frames of the camera."""
+
+
+class DepthSource(Protocol):
+    """Where the newest image comes from: `Capture`, or a replay."""
+
+    def newest(self) -> DepthImage | None: ...
+
+
+class DepthProcessor:
+    """Resizes a raw frame and brings it into the network's range."""
+
+    def __init__(self, cfg: DepthContract) -> None:
+        self.cfg = cfg
+        # Raw pixel that holds the centre of each output pixel.
+        rows = (np.arange(cfg.output_height) + 0.5) * cfg.height / cfg.output_height
+        columns = (np.arange(cfg.output_width) + 0.5) * cfg.width / cfg.output_width
+        self._pixels = np.ix_(rows.astype(int), columns.astype(int))
+
+    def resize(self, depth_mm: np.ndarray) -> np.ndarray:
+        """Nearest raw pixel at the centre of each output pixel, [output H, output W].
+
+        A frame that already has the output size (from a simulation or a log) passes.
+
+        Raises:
+            SoloError: The frame has neither the raw nor the output size.
+        """
+        cfg = self.cfg
+        if depth_mm.shape == (cfg.output_height, cfg.output_width):
+            return depth_mm
+        if depth_mm.shape != (cfg.height, cfg.width):
+            raise SoloError(
+                f"The camera gives images of {depth_mm.shape[1]}x{depth_mm.shape[0]} "
+                f"pixels; the policy needs {cfg.width}x{cfg.height}. Set the stream of "
+                "the camera, or use a bundle trained with this camera."
+            )
+        return depth_mm[self._pixels]
+
+    def normalise(self, depth_mm: np.ndarray) -> np.ndarray:
+        """Share of the largest range, float32; nearer than the smallest is 0."""
+        cfg = self.cfg
+        depth = depth_mm * np.float32(1e-3 / cfg.max_range_m)
+        depth[depth < np.float32(cfg.min_range_m / cfg.max_range_m)] = 0.0
+        return np.minimum(depth, np.float32(1.0), out=depth)
+
+    def __call__(self, frame: DepthFrame) -> DepthImage:
+        small = np.ascontiguousarray(self.resize(frame.depth_mm))
+        return DepthImage(frame.time_s, small, self.normalise(small), frame.sequence)
+
+
+class DepthWindow:
+    """Images of past control steps, some steps apart; the first one fills the past."""
+
+    def __init__(self, cfg: DepthContract) -> None:
+        self.cfg = cfg
+        length = (cfg.frames - 1) * cfg.stride + 1
+        shape = (length, cfg.output_height, cfg.output_width)
+        self._ring = np.zeros(shape, dtype=np.float32)
+        self._ages = np.arange(cfg.frames - 1, -1, -1) * cfg.stride
+        self._step = -1
+
+    def reset(self) -> None:
+        """Begin anew with the next image."""
+        self._step = -1
+
+    def push(self, depth: np.ndarray) -> np.ndarray:
+        """Add the image [H, W] of this step; the window [frames, H, W], oldest first.
+
+        A step without a new image repeats the newest one, as a camera slower than the
+        control loop does in training.
+        """
+        self._step += 1
+        self._ring[self._step % len(self._ring)] = depth
+        steps = np.maximum(self._step - self._ages, 0)
+        return self._ring[steps % len(self._ring)]
+
+
+class Capture:
+    """Reads a camera in a thread of its own; the newest image wins."""
+
+    def __init__(
+        self,
+        camera: Camera,
+        processor: DepthProcessor,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.camera = camera
+        self.failure: str | None = None
+        """Why the thread ended by itself; the image then goes stale."""
+        self.num_frames = 0
+        """Frames captured so far."""
+        self._processor, self._clock = processor, clock
+        self._newest: DepthImage | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="depth", daemon=True)
+
+    def start(self, timeout_s: float = 5.0) -> None:
+        """Open the camera and wait for its first image.
+
+        Raises:
+            SoloError: The camera cannot be used.
+        """
+        self.camera.start()
+        self._thread.start()
+        deadline = self._clock() + timeout_s
+        while self._newest is None and self.failure is None:
+            if self._clock() > deadline:
+                self.failure = f"no image within {timeout_s:g} s; check its cable"
+            time.sleep(0.005)
+        if self.failure is not None:
+            self.close()
+            raise SoloError(f"Camera {self.camera.name!r}: {self.failure}")
+
+    def newest(self) -> DepthImage | None:
+        """The newest image; never blocks."""
+        return self._newest
+
+    def close(self) -> None:
+        """End the thread and close the camera."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2.0)
+        self.camera.close()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                frame = self.camera.wait(0.1)
+                if frame is not None:
+                    self._newest = self._processor(frame)
+                    self.num_frames += 1
+        except Exception as error:  # A dead thread must show as stale depth.
+            self.failure = f"{type(error).__name__}: {error}"

@@ -1,0 +1,1 @@
+"""Robots and cameras behind two small protocols, see `protocols`."""

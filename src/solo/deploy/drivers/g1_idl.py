@@ -1,0 +1,101 @@
+"""The messages of `g1_messages` as types of Cyclone DDS.
+
+The classes describe the types to the middleware, which compares them with the robot's.
+Their values stay numpy records: encoding 35 motors field by field in Python takes
+0.3 ms per message, at 500 Hz in both directions a third of a core; copying a record
+takes microseconds. A test holds both encodings against each other.
+
+Import this module only where Cyclone DDS is installed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from cyclonedds.idl import IdlStruct, make_idl_struct
+from cyclonedds.idl.annotations import autoid, final
+from cyclonedds.idl.types import array, float32, int16, uint8, uint32
+
+from solo.deploy.drivers import g1_messages as messages
+
+
+def _struct(name: str, **fields: Any) -> type[IdlStruct]:
+    """An IDL struct of the robot's module, members numbered in order."""
+    made = make_idl_struct(name, f"unitree_hg.msg.dds_.{name}_", fields)
+    return autoid("sequential")(final(made))
+
+
+MotorCmd = _struct(
+    "MotorCmd",
+    mode=uint8, q=float32, dq=float32, tau=float32, kp=float32, kd=float32,
+    reserve=uint32,
+)  # fmt: skip
+LowCmd = _struct(
+    "LowCmd",
+    mode_pr=uint8, mode_machine=uint8,
+    motor_cmd=array[MotorCmd, messages.NUM_SLOTS],
+    reserve=array[uint32, 4], crc=uint32,
+)  # fmt: skip
+IMUState = _struct(
+    "IMUState",
+    quaternion=array[float32, 4], gyroscope=array[float32, 3],
+    accelerometer=array[float32, 3], rpy=array[float32, 3], temperature=int16,
+)  # fmt: skip
+MotorState = _struct(
+    "MotorState",
+    mode=uint8, q=float32, dq=float32, ddq=float32, tau_est=float32,
+    temperature=array[int16, 2], vol=float32, sensor=array[uint32, 2],
+    motorstate=uint32, reserve=array[uint32, 4],
+)  # fmt: skip
+LowState = _struct(
+    "LowState",
+    version=array[uint32, 2], mode_pr=uint8, mode_machine=uint8, tick=uint32,
+    imu_state=IMUState, motor_state=array[MotorState, messages.NUM_SLOTS],
+    wireless_remote=array[uint8, 40], reserve=array[uint32, 4], crc=uint32,
+)  # fmt: skip
+
+
+class Received:
+    """A message that came in: its record, or None if it could not be decoded."""
+
+    def __init__(self, record: np.ndarray | None) -> None:
+        self.record = record
+        self.sample_info: Any = None  # Set by the middleware.
+
+
+def _decode_command(data: bytes, *_: Any, **__: Any) -> Received:
+    fits = messages.command_fits(data)
+    return Received(messages.command_from_wire(data) if fits else None)
+
+
+def _decode_state(data: bytes, *_: Any, **__: Any) -> Received:
+    fits = messages.state_fits(data)
+    return Received(messages.state_from_wire(data) if fits else None)
+
+
+# A reader hands the bytes of a message to the ``deserialize`` of its type.
+LowCmd.deserialize = staticmethod(_decode_command)  # type: ignore[assignment]
+LowState.deserialize = staticmethod(_decode_state)  # type: ignore[assignment]
+
+
+class EncodedCommand(LowCmd):  # type: ignore[misc, valid-type]
+    """A `LowCmd` that is encoded already; it can be written again and again."""
+
+    def __init__(self, record: np.ndarray) -> None:
+        self._data = messages.command_to_wire(record)
+
+    def serialize(self, *_: Any, **__: Any) -> bytes:
+        """The bytes of the message."""
+        return self._data
+
+
+class EncodedState(LowState):  # type: ignore[misc, valid-type]
+    """A `LowState` that is encoded already."""
+
+    def __init__(self, record: np.ndarray) -> None:
+        self._data = messages.state_to_wire(record)
+
+    def serialize(self, *_: Any, **__: Any) -> bytes:
+        """The bytes of the message."""
+        return self._data

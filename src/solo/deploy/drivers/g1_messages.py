@@ -1,0 +1,224 @@
+"""The low-level messages of a Unitree G1 as memory: layout, checksum, joint order.
+
+The robot's programs are in C, and the checksum is taken over their structs, so the
+records here have the same layout, byte for byte. Facts are from the vendor's public
+SDK: 35 motor slots of which a G1 with 29 joints uses the first 29, command mode 0 for
+pitch and roll (1 would drive the two motors of an ankle directly), and the machine's
+own mode, which every command must repeat.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+NUM_SLOTS = 35
+"""Motor slots in a message."""
+
+MODE_PR = 0
+"""Ankles and waist as pitch and roll joints."""
+
+MODE_MACHINE_29 = 5
+"""What a G1 with 29 joints and a free waist reports; others report other numbers."""
+
+MOTOR_NAMES = (
+    *(
+        f"{side}_{joint}_joint"
+        for side in ("left", "right")
+        for joint in (
+            "hip_pitch",
+            "hip_roll",
+            "hip_yaw",
+            "knee",
+            "ankle_pitch",
+            "ankle_roll",
+        )
+    ),
+    *(f"waist_{axis}_joint" for axis in ("yaw", "roll", "pitch")),
+    *(
+        f"{side}_{joint}_joint"
+        for side in ("left", "right")
+        for joint in (
+            "shoulder_pitch",
+            "shoulder_roll",
+            "shoulder_yaw",
+            "elbow",
+            "wrist_roll",
+            "wrist_pitch",
+            "wrist_yaw",
+        )
+    ),
+)
+"""Joint of each motor slot, 29 of 35."""
+
+MOTOR_CMD = np.dtype(
+    [
+        ("mode", "u1"),
+        ("q", "<f4"),
+        ("dq", "<f4"),
+        ("tau", "<f4"),
+        ("kp", "<f4"),
+        ("kd", "<f4"),
+        ("reserve", "<u4"),
+    ],
+    align=True,
+)
+
+LOW_CMD = np.dtype(
+    [
+        ("mode_pr", "u1"),
+        ("mode_machine", "u1"),
+        ("motor_cmd", MOTOR_CMD, NUM_SLOTS),
+        ("reserve", "<u4", 4),
+        ("crc", "<u4"),
+    ],
+    align=True,
+)
+"""A command to all motors: 1004 bytes, q in rad, dq rad/s, tau Nm."""
+
+IMU_STATE = np.dtype(
+    [
+        ("quaternion", "<f4", 4),
+        ("gyroscope", "<f4", 3),
+        ("accelerometer", "<f4", 3),
+        ("rpy", "<f4", 3),
+        ("temperature", "<i2"),
+    ],
+    align=True,
+)
+"""Pelvis: wxyz, rad/s, m/s^2 and rad in the pelvis' frame."""
+
+MOTOR_STATE = np.dtype(
+    [
+        ("mode", "u1"),
+        ("q", "<f4"),
+        ("dq", "<f4"),
+        ("ddq", "<f4"),
+        ("tau_est", "<f4"),
+        ("temperature", "<i2", 2),
+        ("vol", "<f4"),
+        ("sensor", "<u4", 2),
+        ("motorstate", "<u4"),
+        ("reserve", "<u4", 4),
+    ],
+    align=True,
+)
+
+LOW_STATE = np.dtype(
+    [
+        ("version", "<u4", 2),
+        ("mode_pr", "u1"),
+        ("mode_machine", "u1"),
+        ("tick", "<u4"),
+        ("imu_state", IMU_STATE),
+        ("motor_state", MOTOR_STATE, NUM_SLOTS),
+        ("wireless_remote", "u1", 40),
+        ("reserve", "<u4", 4),
+        ("crc", "<u4"),
+    ],
+    align=True,
+)
+"""What the robot measures: 2092 bytes."""
+
+
+def _mask(dtype: np.dtype) -> np.ndarray:
+    """255 for each byte of a record that belongs to a field, 0 for padding."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return np.tile(_mask(base), int(np.prod(shape)))
+    mask = np.zeros(dtype.itemsize, dtype=np.uint8)
+    if dtype.fields is None:
+        return ~mask
+    for part, offset, *_ in dtype.fields.values():
+        mask[offset : offset + part.itemsize] = _mask(part)
+    return mask
+
+
+_MASKS = {dtype: _mask(dtype) for dtype in (LOW_CMD, LOW_STATE)}
+
+
+def memory(record: np.ndarray) -> bytes:
+    """The bytes of a record. Padding is zero, which numpy does not promise."""
+    values = np.frombuffer(record.tobytes(), dtype=np.uint8)
+    return (values & _MASKS[record.dtype]).tobytes()
+
+
+_REVERSED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def crc32(data: bytes) -> int:
+    """Checksum of a record without its last four bytes, which hold the checksum.
+
+    Polynomial 0x04C11DB7 over 32-bit words, highest bit first, starting from all ones
+    and without a final inversion. zlib has the same polynomial with the lowest bit
+    first, so bits are reversed on the way in and out.
+    """
+    words = np.frombuffer(data[:-4], dtype="<u4").byteswap().tobytes()
+    reflected = zlib.crc32(words.translate(_REVERSED_BITS)) ^ 0xFFFFFFFF
+    return int(f"{reflected:032b}"[::-1], 2)
+
+
+def seal(record: np.ndarray) -> np.ndarray:
+    """Write the checksum into a record; returns it."""
+    record["crc"] = crc32(memory(record))
+    return record
+
+
+def is_sound(record: np.ndarray) -> bool:
+    """Whether the checksum fits the rest of the record."""
+    return int(record["crc"]) == crc32(memory(record))
+
+
+# In memory a motor begins at a multiple of four bytes. On the wire a byte needs no
+# alignment, so the mode of the first motor directly follows what comes before it: the
+# machine's mode in a command, the temperature of the IMU in a state. Nothing else
+# differs.
+_CMD_FIRST, _CMD_BEFORE = 4, 2
+_STATE_FIRST, _STATE_BEFORE = 72, 70
+
+CDR_HEADER = b"\x00\x01\x00\x00"
+"""Plain encoding, little endian."""
+
+
+def command_to_wire(record: np.ndarray) -> bytes:
+    """Encode a `LOW_CMD`."""
+    return CDR_HEADER + _squeeze(memory(record), _CMD_BEFORE, _CMD_FIRST)
+
+
+def command_from_wire(data: bytes) -> np.ndarray:
+    """Decode a `LOW_CMD`."""
+    padded = _pad(data[4:], _CMD_BEFORE, _CMD_FIRST)
+    return np.frombuffer(padded, LOW_CMD, count=1)[0]
+
+
+def state_to_wire(record: np.ndarray) -> bytes:
+    """Encode a `LOW_STATE`."""
+    return CDR_HEADER + _squeeze(memory(record), _STATE_BEFORE, _STATE_FIRST)
+
+
+def state_from_wire(data: bytes) -> np.ndarray:
+    """Decode a `LOW_STATE`."""
+    padded = _pad(data[4:], _STATE_BEFORE, _STATE_FIRST)
+    return np.frombuffer(padded, LOW_STATE, count=1)[0]
+
+
+def _squeeze(data: bytes, before: int, first: int) -> bytes:
+    """Memory to wire: move the byte at ``first`` up to ``before``."""
+    return data[:before] + data[first : first + 1] + b"\x00" + data[first + 4 :]
+
+
+def _pad(data: bytes, before: int, first: int) -> bytes:
+    """Wire to memory: move the byte at ``before`` down to ``first``."""
+    gap = bytes(first - before)
+    return data[:before] + gap + data[before : before + 1] + bytes(3) + data[first:]
+
+
+def state_fits(data: bytes) -> bool:
+    """Whether data on the wire is a state in the plain encoding."""
+    return data[:2] == CDR_HEADER[:2] and len(data) >= LOW_STATE.itemsize
+
+
+def command_fits(data: bytes) -> bool:
+    """Whether data on the wire is a command in the plain encoding."""
+    return data[:2] == CDR_HEADER[:2] and len(data) >= LOW_CMD.itemsize

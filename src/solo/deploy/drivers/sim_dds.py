@@ -1,0 +1,168 @@
+"""A simulated G1 that speaks the robot's DDS topics, as a program of its own.
+
+    python -m solo.deploy.drivers.sim_dds --model g1.xml --interface lo
+
+It publishes states at 500 Hz and obeys the newest command whose checksum is right and
+whose mode fields are the robot's. Like the motors of the robot, it goes on tracking the
+last command when none arrives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from solo.deploy.contract import reorder
+from solo.deploy.drivers import g1_messages as messages
+from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.g1_dds import COMMAND_TOPIC, STATE_TOPIC
+from solo.deploy.drivers.protocols import JointCommand
+from solo.deploy.drivers.sim_robot import PHYSICS_HZ, HarnessCfg, SimRobot
+from solo.errors import SoloError
+
+STATE_HZ = 500
+"""Rate of the states, as on the robot."""
+
+
+class SimG1:
+    """The robot's side of the two topics."""
+
+    def __init__(
+        self,
+        robot: SimRobot,
+        interface: str = "lo",
+        domain_id: int = 0,
+        drop: float = 0.0,
+        wait_s: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        """Join the domain.
+
+        Args:
+            robot: The simulation.
+            interface: Network interface.
+            domain_id: DDS domain.
+            drop: Share of the messages to lose, in both directions.
+            wait_s: How long simulated time waits for a new command. On a machine with
+                other work the control loop is late at times that a robot's computer
+                would not be; waiting for it keeps such pauses out of the physics.
+            seed: Seed of the losses.
+        """
+        self.robot, self.drop, self._wait_s = robot, drop, wait_s
+        self._crc, self._new_s, self._new_at = -1, 0.0, -np.inf
+        self.num_commands, self.num_refused = 0, 0
+        self._random = np.random.default_rng(seed)
+        self._slots = np.array(
+            reorder(messages.MOTOR_NAMES, robot.joint_names, "g1"), dtype=int
+        )
+        self._command: JointCommand | None = None
+        self._state = np.zeros((), messages.LOW_STATE)
+        self._state["mode_machine"] = messages.MODE_MACHINE_29
+        self._connection = Connection(interface, domain_id)
+        from solo.deploy.drivers import g1_idl
+
+        self._encode = g1_idl.EncodedState
+        self._writer = self._connection.writer(STATE_TOPIC, g1_idl.LowState)
+        self._listener = self._connection.listen(
+            COMMAND_TOPIC, g1_idl.LowCmd, self._on_command
+        )
+
+    def run(self, seconds: float | None = None) -> None:
+        """Simulate in real time; a machine that is too slow falls behind, not apart."""
+        steps = PHYSICS_HZ // STATE_HZ
+        period, deadline = 1.0 / STATE_HZ, time.monotonic()
+        end = None if seconds is None else deadline + seconds
+        while end is None or deadline < end:
+            if not self._is_waiting():
+                self.robot.step(self._command, steps)
+            self._publish()
+            # After a pause of the machine go on from here; do not race to catch up.
+            deadline = max(deadline + period, time.monotonic() - 0.05)
+            time.sleep(max(deadline - time.monotonic(), 0.0))
+
+    def close(self) -> None:
+        """Leave the domain."""
+        self._listener.close()
+        self._connection.close()
+
+    def _is_waiting(self) -> bool:
+        """Whether the command is two control periods old, but not older than agreed."""
+        is_old = self.robot.time_s - self._new_s > 0.04
+        return is_old and time.monotonic() - self._new_at < self._wait_s
+
+    def _publish(self) -> None:
+        robot, state = self.robot, self._state
+        state["tick"] = int(1e3 * robot.time_s)
+        state["imu_state"]["quaternion"] = robot.quat_wxyz
+        state["imu_state"]["gyroscope"] = robot.ang_vel_b
+        motors = state["motor_state"]
+        motors["q"][self._slots] = robot.joint_pos
+        motors["dq"][self._slots] = robot.joint_vel
+        motors["tau_est"][self._slots] = robot.torque
+        if self._random.random() >= self.drop:
+            self._writer.write(self._encode(messages.seal(state)))
+
+    def _on_command(self, record: np.ndarray) -> None:
+        if self._random.random() < self.drop:
+            return
+        if (
+            not messages.is_sound(record)
+            or record["mode_pr"] != messages.MODE_PR
+            or record["mode_machine"] != messages.MODE_MACHINE_29
+            or not record["motor_cmd"]["mode"][self._slots].all()
+        ):
+            self.num_refused += 1
+            return
+        self.num_commands += 1
+        if int(record["crc"]) != self._crc:
+            self._crc = int(record["crc"])
+            self._new_s, self._new_at = self.robot.time_s, time.monotonic()
+        motors = record["motor_cmd"][self._slots]
+        self._command = JointCommand(
+            *(
+                motors[name].astype(np.float64)
+                for name in ("q", "dq", "kp", "kd", "tau")
+            )
+        )
+
+
+def main() -> int:
+    """Run until killed, or for some seconds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--model", type=Path, required=True, help="MJCF file")
+    parser.add_argument("--interface", default="lo", help="network interface")
+    parser.add_argument("--domain", type=int, default=0, help="DDS domain")
+    parser.add_argument(
+        "--drop", type=float, default=0.0, help="share of lost messages"
+    )
+    parser.add_argument("--wait", type=float, default=0.0, help="for the loop, seconds")
+    parser.add_argument("--seconds", type=float, default=None, help="how long to run")
+    parser.add_argument("--release", type=float, default=2.5, help="harness, seconds")
+    args = parser.parse_args()
+    try:
+        robot = SimRobot.from_file(args.model, HarnessCfg(release_s=args.release))
+        sim = SimG1(robot, args.interface, args.domain, args.drop, args.wait)
+    except SoloError as error:
+        print(f"sim_dds: {error}", file=sys.stderr)
+        return 1
+    print("ready", flush=True)
+    try:
+        sim.run(args.seconds)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sim.close()
+    print(
+        f"commands {sim.num_commands} refused {sim.num_refused} "
+        f"height {robot.base_height_m:.3f}",
+        flush=True,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Proprioception from measured quantities, in the order of docs/conventions.md.
+
+Base angular velocity, projected gravity, command, joint position minus default, joint
+velocity, previous action: 3 + 3 + 3 + 25 + 25 + 25 = 84 numbers for the G1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solo.deploy.contract import JointContract
+from solo.deploy.drivers.protocols import RobotState
+
+TERMS = (
+    "base_ang_vel",
+    "projected_gravity",
+    "command",
+    "joint_pos",
+    "joint_vel",
+    "last_action",
+)
+"""Names as in the training environment, in order."""
+
+
+def term_slices(num_joints: int) -> dict[str, slice]:
+    """Where each term stands in the proprioception vector."""
+    sizes = (3, 3, 3, num_joints, num_joints, num_joints)
+    ends = np.cumsum(sizes)
+    return {
+        name: slice(int(end) - size, int(end))
+        for name, size, end in zip(TERMS, sizes, ends, strict=True)
+    }
+
+
+def projected_gravity(quat_wxyz: np.ndarray) -> np.ndarray:
+    """Unit vector of gravity [3] in the base frame; (0, 0, -1) when upright."""
+    w, x, y, z = np.asarray(quat_wxyz, dtype=np.float64) / np.linalg.norm(quat_wxyz)
+    return np.array(
+        [
+            -2.0 * (x * z - w * y),
+            -2.0 * (y * z + w * x),
+            2.0 * (x * x + y * y) - 1.0,
+        ]
+    )
+
+
+def assemble(
+    state: RobotState,
+    command: np.ndarray,
+    last_action: np.ndarray,
+    joints: JointContract,
+) -> np.ndarray:
+    """Proprioception [9 + 3 * joints], float32.
+
+    Args:
+        state: What the robot measured.
+        command: Velocity command vx, vy, wz [3]; heading frame, m/s and rad/s.
+        last_action: Action of the previous tick as the policy gave it [joints].
+        joints: Default pose and order.
+    """
+    return np.concatenate(
+        [
+            state.ang_vel_b,
+            projected_gravity(state.quat_wxyz),
+            command,
+            state.joint_pos - joints.default_pos,
+            state.joint_vel,
+            last_action,
+        ],
+        dtype=np.float32,
+        casting="same_kind",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a policy may look at in one tick."""
+
+    proprioception: np.ndarray
+    """Newest proprioception [84], float32."""
+    proprioception_window: np.ndarray
+    """The last ten, oldest first [10, 84]."""
+    depth: np.ndarray | None
+    """Newest depth image [64, 113], float32, 0 to 1, invalid 0; None if blind."""
+    depth_window: np.ndarray | None
+    """Four images, four ticks apart, oldest first [4, 64, 113]; None if blind."""
+    is_new_depth: bool = False
+    """Whether the newest image arrived since the last tick."""
+
+
+class Window:
+    """The last values of a vector; the first one stands in for older ones."""
+
+    def __init__(self, frames: int, size: int) -> None:
+        self._values = np.zeros((frames, size), dtype=np.float32)
+        self._is_empty = True
+
+    def reset(self) -> None:
+        """Begin anew with the next value."""
+        self._is_empty = True
+
+    def push(self, value: np.ndarray) -> np.ndarray:
+        """Append a value [size] and return the window [frames, size], oldest first."""
+        if self._is_empty:
+            self._values[:] = value
+            self._is_empty = False
+        else:
+            self._values[:-1] = self._values[1:]
+            self._values[-1] = value
+        return self._values.copy()

@@ -1,0 +1,241 @@
+"""Devices to steer with: gamepad, keyboard and the G1's own remote control.
+
+Gamepad and keyboard are read in a thread. It looks at the device at least every 50 ms
+and stamps the time; when the device is unplugged or the terminal closed it ends, the
+stamp grows old and the runtime sees a lost command.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from solo.deploy.command import CommandCfg, OperatorInput
+from solo.deploy.drivers.protocols import Robot
+from solo.deploy.phase import Request
+from solo.errors import SoloError
+
+
+class _DeviceOperator:
+    """Reads a file descriptor in a thread."""
+
+    def __init__(self, cfg: CommandCfg | None = None) -> None:
+        self.cfg = cfg or CommandCfg()
+        self._lock = threading.Lock()
+        self._velocity = [0.0, 0.0, 0.0]
+        self._request = Request.NONE
+        self._alive_s = -float("inf")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
+        self._fd = -1
+
+    def start(self) -> None:
+        self._fd = self._open()
+        self._alive_s = time.monotonic()
+        self._thread.start()
+
+    def read(self, now: float) -> OperatorInput:
+        del now  # The thread stamps the time.
+        with self._lock:
+            request, self._request = self._request, Request.NONE
+            vx, vy, wz = self._velocity
+            return OperatorInput(self._alive_s, (vx, vy, wz), request)
+
+    def close(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1.0)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                ready, _, _ = select.select([self._fd], [], [], 0.05)
+                data = os.read(self._fd, 512) if ready else None
+            except OSError:  # Unplugged.
+                break
+            if data == b"":  # Closed.
+                break
+            with self._lock:
+                self._alive_s = time.monotonic()
+                if data:
+                    self._handle(data)
+        with self._lock:
+            self._velocity = [0.0, 0.0, 0.0]
+
+    def _set_axis(self, index: int, share: float) -> None:
+        """Set a velocity as a share, -1 to 1, of what is allowed in that direction."""
+        limit = self.cfg.high[index] if share >= 0.0 else -self.cfg.low[index]
+        self._velocity[index] = share * limit
+
+    def _open(self) -> int:
+        raise NotImplementedError
+
+    def _handle(self, data: bytes) -> None:
+        raise NotImplementedError
+
+
+class Gamepad(_DeviceOperator):
+    """A gamepad with the usual layout, through Linux' joystick interface.
+
+    Left stick: velocity. Right stick: turn. A: stand up. Start: walk. B: damp. Back:
+    stop.
+    """
+
+    AXES: ClassVar = {0: (1, -1.0), 1: (0, -1.0), 3: (2, -1.0)}
+    """Axis to the index of the velocity and the sign."""
+    BUTTONS: ClassVar = {
+        0: Request.STAND_UP,
+        7: Request.WALK,
+        1: Request.DAMP,
+        6: Request.STOP,
+    }
+    DEADZONE = 0.08
+    """Share of the range in which a stick counts as centred."""
+
+    def __init__(
+        self, path: Path = Path("/dev/input/js0"), cfg: CommandCfg | None = None
+    ) -> None:
+        super().__init__(cfg)
+        self.path = path
+        self._rest = b""
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise SoloError(
+                f"Cannot open the gamepad {str(self.path)!r}: {error.strerror}. Plug "
+                "it in, or steer with --command keyboard."
+            ) from error
+
+    def _handle(self, data: bytes) -> None:
+        data = self._rest + data
+        whole = len(data) - len(data) % 8
+        self._rest = data[whole:]
+        for _, value, kind, number in struct.iter_unpack("<IhBB", data[:whole]):
+            if kind & 0x7F == 2 and number in self.AXES:
+                index, sign = self.AXES[number]
+                share = max(min(value / 32767.0, 1.0), -1.0)
+                self._set_axis(
+                    index, 0.0 if abs(share) < self.DEADZONE else sign * share
+                )
+            elif kind == 1 and value and number in self.BUTTONS:
+                self._request = self.BUTTONS[number]
+
+    def close(self) -> None:
+        super().close()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class Keyboard(_DeviceOperator):
+    """Keys of the terminal; each press changes the velocity by a tenth of its range.
+
+    w s: forward, back. a d: left, right. q e: turn. Space: halt. 1: stand up. 2: walk.
+    0: damp. Escape: stop.
+    """
+
+    STEPS: ClassVar = {
+        "w": (0, 1),
+        "s": (0, -1),
+        "a": (1, 1),
+        "d": (1, -1),
+        "q": (2, 1),
+        "e": (2, -1),
+    }
+    REQUESTS: ClassVar = {
+        "1": Request.STAND_UP,
+        "2": Request.WALK,
+        "0": Request.DAMP,
+        "\x1b": Request.STOP,
+    }
+
+    def __init__(self, cfg: CommandCfg | None = None, fd: int | None = None) -> None:
+        super().__init__(cfg)
+        self._given_fd, self._restore = fd, None
+        self._shares = [0.0, 0.0, 0.0]
+
+    def _open(self) -> int:
+        import termios
+        import tty
+
+        fd = sys.stdin.fileno() if self._given_fd is None else self._given_fd
+        if not os.isatty(fd):
+            raise SoloError(
+                "The keyboard cannot be read: standard input is not a terminal. Run in "
+                "a terminal, or steer with --command gamepad."
+            )
+        self._restore = termios.tcgetattr(fd)
+        tty.setcbreak(fd)
+        return fd
+
+    def _handle(self, data: bytes) -> None:
+        for key in data.decode("ascii", "ignore").lower():
+            if key in self.STEPS:
+                index, sign = self.STEPS[key]
+                share = round(self._shares[index] + 0.1 * sign, 1)
+                self._shares[index] = max(min(share, 1.0), -1.0)
+            elif key == " ":
+                self._shares = [0.0, 0.0, 0.0]
+            elif key in self.REQUESTS:
+                self._request = self.REQUESTS[key]
+        for index, share in enumerate(self._shares):
+            self._set_axis(index, share)
+
+    def close(self) -> None:
+        super().close()
+        if self._restore is not None:
+            import termios
+
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._restore)
+            self._restore = None
+
+
+REMOTE_BUTTONS = {
+    8: Request.STAND_UP,
+    2: Request.WALK,
+    9: Request.DAMP,
+    3: Request.STOP,
+}
+"""Bit in the G1 remote's key field: A, start, B, select."""
+
+
+class UnitreeRemote:
+    """The G1's own remote control, whose data comes with every state of the robot."""
+
+    def __init__(self, robot: Robot, cfg: CommandCfg | None = None) -> None:
+        self.cfg, self._robot = cfg or CommandCfg(), robot
+        self._keys, self._alive_s = 0, -float("inf")
+
+    def start(self) -> None:
+        """Nothing to open: the robot is."""
+
+    def read(self, now: float) -> OperatorInput:
+        """Decode the newest state; a remote that is switched off reads as zeros."""
+        del now
+        state = self._robot.read()
+        if state is None or len(state.remote) < 24 or not any(state.remote[:2]):
+            return OperatorInput(self._alive_s)
+        self._alive_s = state.time_s
+        keys, lx, rx, _, _, ly = struct.unpack_from("<H5f", state.remote, 2)
+        pressed, self._keys = keys & ~self._keys, keys
+        request = next(
+            (r for bit, r in REMOTE_BUTTONS.items() if pressed >> bit & 1), Request.NONE
+        )
+        shares = (ly, -lx, -rx)
+        low, high = self.cfg.low, self.cfg.high
+        vx, vy, wz = (
+            share * (high[i] if share >= 0.0 else -low[i])
+            for i, share in enumerate(shares)
+        )
+        return OperatorInput(self._alive_s, (vx, vy, wz), request)
+
+    def close(self) -> None:
+        """Nothing to close."""

@@ -1,0 +1,90 @@
+"""Deadlines are absolute, lateness is counted, nothing is caught up in a burst."""
+
+from __future__ import annotations
+
+import pytest
+
+from solo.deploy.loop import FixedRateLoop, ask_for_priority
+from solo.errors import SoloError
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 5.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def run(durations, period_s=0.02, wake_late_s=0.0):
+    """Start times of ticks that take the given time each, and the accounting."""
+    clock, starts = Clock(), []
+    pending = iter(durations)
+
+    def sleep(seconds):
+        clock.sleep(seconds + wake_late_s)
+
+    def tick(now):
+        starts.append(now - 5.0)
+        clock.sleep(next(pending))
+        return True
+
+    loop = FixedRateLoop(period_s, clock, sleep)
+    return starts, loop.run(tick, len(durations))
+
+
+def test_ticks_start_at_multiples_of_the_period_whatever_they_take():
+    starts, stats = run([0.001, 0.015, 0.0, 0.019])
+    assert starts == pytest.approx([0.0, 0.02, 0.04, 0.06])
+    assert (stats.num_late, stats.num_overruns, stats.num_skipped) == (0, 0, 0)
+
+
+def test_late_waking_does_not_add_up():
+    starts, stats = run([0.001] * 50, wake_late_s=0.0005)
+    assert starts[-1] == pytest.approx(49 * 0.02 + 0.0005)
+    assert stats.num_late == 0
+    assert stats.max_jitter_s == pytest.approx(0.0005)
+
+
+def test_an_overrun_makes_the_next_tick_late_and_no_more():
+    starts, stats = run([0.001, 0.025, 0.001, 0.001])
+    assert starts == pytest.approx([0.0, 0.02, 0.045, 0.06])
+    assert (stats.num_late, stats.num_overruns, stats.num_skipped) == (1, 1, 0)
+
+
+def test_deadlines_that_passed_are_skipped_and_counted():
+    # The second tick lasts from 0.02 to 0.09: 0.04 and 0.06 are lost, 0.08 runs late.
+    starts, stats = run([0.001, 0.07, 0.001, 0.001])
+    assert starts == pytest.approx([0.0, 0.02, 0.09, 0.10])
+    assert stats.num_skipped == 2
+    assert stats.max_tick_s == pytest.approx(0.07)
+
+
+def test_the_histogram_holds_every_tick_in_its_bin():
+    _, stats = run([0.001] * 10, wake_late_s=0.003)
+    summary = stats.summary()
+    counts = dict(
+        zip(summary["jitter_edges_ms"], summary["jitter_histogram"], strict=True)
+    )
+    assert sum(counts.values()) == 10
+    assert counts[2.0] == 9  # 3 ms, between 2 and 5; the first tick does not sleep.
+    assert stats.num_late == 9
+
+
+def test_the_loop_ends_when_the_tick_says_so():
+    clock = Clock()
+    loop = FixedRateLoop(0.02, clock, clock.sleep)
+    stats = loop.run(lambda now: now < 5.05)
+    assert stats.num_ticks == 4
+
+
+def test_priority_that_is_not_allowed_is_one_clear_error(monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.sched_setscheduler", refuse, raising=False)
+    with pytest.raises(SoloError, match="without --realtime"):
+        ask_for_priority()
