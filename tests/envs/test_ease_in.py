@@ -44,6 +44,8 @@ def test_values_move_from_the_start_to_the_papers(env):
     assert command.ranges.lin_vel_x == SMOKE.ease_in.lin_vel_x
     assert command.rel_heading_envs == 0.0
     assert push["velocity_range"] == {"x": (0.0, 0.0), "y": (0.0, 0.0)}
+    lift = env.reward_manager.get_term_cfg("swing_lift")
+    assert lift.weight == SMOKE.ease_in.swing_weight
     ease(env, total / 2)
     low, high = SMOKE.ease_in.lin_vel_x
     assert command.ranges.lin_vel_x == pytest.approx(
@@ -54,6 +56,7 @@ def test_values_move_from_the_start_to_the_papers(env):
     assert command.ranges.ang_vel_z == (-1.0, 1.0)
     assert command.rel_heading_envs == 1.0
     assert push["velocity_range"] == {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+    assert lift.weight == 0.0
 
 
 def test_episodes_begin_in_the_clips(env, motions):

@@ -184,3 +184,15 @@ def test_footprint_covers_the_sole():
     centres = cfg.centres_h()
     assert centres[0, 0] == pytest.approx((-0.062, -0.05), abs=1e-6)
     assert centres[-1, -1] == pytest.approx((0.138, 0.05), abs=1e-6)
+
+
+def test_swing_lift_is_earned_by_short_swings_of_one_foot():
+    height = tensor([0.04, 0.0], [0.3, 0.0], [0.04, 0.0], [0.04, 0.0], [0.04, 0.0])
+    touching = torch.tensor(
+        [[False, True], [False, True], [False, False], [False, True], [False, True]]
+    )
+    air = tensor([0.2, 0.0], [0.2, 0.0], [0.2, 0.2], [0.6, 0.0], [0.2, 0.0])
+    moving = torch.tensor([True, True, True, True, False])
+    # Half of 8 cm; clipped; in flight; on one leg for too long; not moving.
+    value = formulas.swing_lift(height, touching, air, moving)
+    assert value.tolist() == pytest.approx([0.5, 1.0, 0.0, 0.0, 0.0])

@@ -124,3 +124,27 @@ def foothold_grad_penalty(
     left = is_edge_y[..., -half_y:, :].flatten(2).any(dim=2).float()
     penalty = weight_front_rear * (front + rear) + weight_sides * (left + right)
     return (penalty * in_contact).sum(dim=1) * is_forward
+
+
+def swing_lift(
+    foot_height_m: Tensor,
+    in_contact: Tensor,
+    air_time_s: Tensor,
+    is_moving: Tensor,
+    full_lift_m: float = 0.08,
+    limit_s: float = 0.5,
+) -> Tensor:
+    """How far the swing foot is lifted over the other one, 0 to 1; not in the paper.
+
+    Args:
+        foot_height_m: Heights of the feet [B, 2].
+        in_contact: Whether each foot touches, bool [B, 2].
+        air_time_s: Time since each foot left the ground [B, 2].
+        is_moving: Whether the command asks for motion, bool [B].
+        full_lift_m: Lift that earns 1.
+        limit_s: A foot that stays up longer earns nothing: no standing on one leg.
+    """
+    lift = (foot_height_m[:, 0] - foot_height_m[:, 1]).abs() / full_lift_m
+    is_single = in_contact.sum(dim=1) == 1
+    is_swing = (~in_contact & (air_time_s < limit_s)).any(dim=1)
+    return lift.clamp_max(1.0) * is_single * is_swing * is_moving

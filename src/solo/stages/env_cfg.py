@@ -8,6 +8,7 @@ from typing import Any
 from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.managers.curriculum_manager import CurriculumTermCfg
 from mjlab.managers.event_manager import EventTermCfg
+from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.managers.termination_manager import TerminationTermCfg
 from mjlab.sim import MujocoCfg
@@ -15,7 +16,7 @@ from mjlab.sim import MujocoCfg
 from solo.envs import mdp
 from solo.envs.events_cfg import PUSH
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
-from solo.envs.names import COMMAND
+from solo.envs.names import COMMAND, FEET_CONTACT
 from solo.envs.observations_cfg import Stage
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
@@ -61,7 +62,7 @@ def make_stage_env_cfg(
     assert cfg.scene.terrain is not None
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
     if profile.ease_in is not None:
-        _add_ease_in(cfg, profile.ease_in, motions)
+        _add_ease_in(cfg, profile.ease_in, motions, robot)
         if profile.ease_in.assist:
             add_assist(cfg, robot)
     return cfg
@@ -90,8 +91,18 @@ def _with_timestep(cfg: MujocoCfg, timestep: float) -> MujocoCfg:
 
 
 def _add_ease_in(
-    cfg: ManagerBasedRlEnvCfg, ease: EaseInCfg, motions: MotionLibrary
+    cfg: ManagerBasedRlEnvCfg, ease: EaseInCfg, motions: MotionLibrary, robot: RobotCfg
 ) -> None:
+    feet = SceneEntityCfg("robot", body_names=tuple(f.body for f in robot.feet))
+    cfg.rewards["swing_lift"] = RewardTermCfg(
+        func=mdp.swing_lift,
+        weight=0.0,
+        params={
+            "sensor_name": FEET_CONTACT,
+            "command_name": COMMAND,
+            "asset_cfg": feet,
+        },
+    )
     cfg.events["reset_to_reference"] = EventTermCfg(
         func=mdp.reset_to_reference,
         mode="reset",
@@ -102,6 +113,7 @@ def _add_ease_in(
         "command/lin_vel_y": ease.lin_vel_y,
         "command/ang_vel_z": ease.ang_vel_z,
         "command/rel_heading_envs": 0.0,
+        "reward/swing_lift": ease.swing_weight,
         "event/reset_to_reference/probability": ease.reference_start,
         "event/reset_base/velocity_range": {},
         f"event/{PUSH}/velocity_range": {},

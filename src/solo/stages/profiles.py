@@ -28,7 +28,9 @@ class EaseInCfg:
     """Whether a torque holds the robot upright at first; it fades with the falls."""
     reference_start: float = 0.8
     """Share of the episodes that begin in a reference motion; at the end half of it."""
-    lin_vel_x: tuple[float, float] = (0.3, 0.8)
+    swing_weight: float = 4.0
+    """Weight of lifted feet at the start; 0 at the end."""
+    lin_vel_x: tuple[float, float] = (0.4, 0.8)
     """Forward command at the start, m/s."""
     lin_vel_y: tuple[float, float] = (0.0, 0.0)
     """Sideways command at the start, m/s."""

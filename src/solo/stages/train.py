@@ -180,8 +180,13 @@ def _readable(value: Any) -> Any:
 
 
 def make_motions(robot: RobotCfg, device: str) -> MotionLibrary:
-    """The synthesised reference motions of a robot."""
-    return MotionLibrary(make_clips(robot), robot, device)
+    """The synthesised reference motions of a robot, without standing.
+
+    Standing is the gait that beginners fall back to; a prior must not praise it. The
+    paper's set has walking and turning alone, too.
+    """
+    clips = [clip for clip in make_clips(robot) if clip.name != "stand"]
+    return MotionLibrary(clips, robot, device)
 
 
 def _plain(value: Any) -> Any:

@@ -17,8 +17,8 @@ class ease_in:
     """Move values of the configuration from a start to where they were configured.
 
     ``start`` maps the path of a value to its value at the first step. Paths are
-    ``command/FIELD`` for a range of the velocity command, and ``event/TERM/PARAMETER``
-    for a parameter of an event; numbers, ranges and dicts of ranges move in a straight
+    ``command/FIELD`` for a range of the velocity command, ``event/TERM/PARAMETER`` for a
+    parameter of an event and ``reward/TERM`` for a weight; numbers, ranges and dicts of ranges move in a straight
     line. Progress is counted in samples of all environments, so a resumed training goes
     on where it was.
     """
@@ -61,6 +61,8 @@ def _owner(env: ManagerBasedRlEnv, command_name: str, path: str) -> tuple[Any, s
         cfg: Any = env.command_manager.get_term_cfg(command_name)
         name = rest[0]
         return (cfg.ranges if hasattr(cfg.ranges, name) else cfg), name
+    if kind == "reward":
+        return env.reward_manager.get_term_cfg(rest[0]), "weight"
     term, parameter = rest
     return env.event_manager.get_term_cfg(term).params, parameter
 

@@ -155,6 +155,24 @@ def feet_stumble(env: ManagerBasedRlEnv, sensor_name: str) -> Tensor:
     return formulas.feet_stumble(force_w)
 
 
+def swing_lift(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    command_name: str,
+    asset_cfg: SceneEntityCfg,
+    command_threshold: float = 0.1,
+) -> Tensor:
+    """Lifted feet while commanded to move: a hint for beginners, not in the paper."""
+    contact = _contact(env, sensor_name)
+    assert contact.current_air_time is not None
+    return formulas.swing_lift(
+        _robot(env).body_link_pos_w[:, asset_cfg.body_ids, 2],
+        _touching(contact),
+        contact.current_air_time,
+        _command(env, command_name).norm(dim=1) > command_threshold,
+    )
+
+
 class foothold_grad_penalty:
     """Feet placed across an edge while the robot moves forward."""
 
