@@ -73,6 +73,7 @@ bench-sim: sync
 
 docs: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
+	$(BIN)/solo depth show --output docs/images/depth.png
 	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
 	$(BIN)/solo demo --headless --output build/demo
 	cp build/demo/demo.png docs/images/demo.png

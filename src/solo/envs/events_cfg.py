@@ -18,14 +18,6 @@ from mjlab.managers.scene_entity_config import SceneEntityCfg
 from solo.envs import mdp
 from solo.robots.robot_cfg import RobotCfg
 
-RANDOMISATION = (
-    "contact_material",
-    "waist_mass",
-    "waist_com",
-    "actuator_gains",
-)
-"""Terms that change the robot."""
-
 PUSH = "push_robot"
 
 
@@ -98,3 +90,13 @@ def make_events(robot: RobotCfg) -> dict[str, EventTermCfg]:
             params={"velocity_range": {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}},
         ),
     }
+
+
+def start_gently(events: dict[str, EventTermCfg]) -> None:
+    """Let episodes begin upright, at rest and in the default pose, for looking."""
+    pose = events["reset_base"].params["pose_range"]
+    kept = {axis: pose[axis] for axis in ("x", "y", "yaw")}
+    events["reset_base"].params.update(
+        pose_range={**kept, "z": (0.01, 0.02)}, velocity_range={}
+    )
+    events["reset_joints"].params["scale"] = (1.0, 1.0)

@@ -25,7 +25,7 @@ from mjlab.viewer import ViewerConfig
 from solo.envs import mdp
 from solo.envs.commands_cfg import make_command
 from solo.envs.depth_sensor_cfg import DepthSensorCfg
-from solo.envs.events_cfg import PUSH, make_events
+from solo.envs.events_cfg import PUSH, make_events, start_gently
 from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.names import BODY_CONTACT, COMMAND, FALL, FEET_CONTACT
 from solo.envs.observations_cfg import Stage, make_observations
@@ -57,7 +57,8 @@ def make_locomotion_env_cfg(
         sim: Physics settings; see ``make_simulation_cfg``.
         depth: Camera of the perceptive stage; by default the robot's, with the paper's
             errors.
-        play: For looking: visual meshes, no noise, no pushes, episodes without end.
+        play: For looking: visual meshes, no noise, no pushes, gentle starts, episodes
+            without end.
         seed: Seed of everything random but the terrain, which has its own.
     """
     if play and depth is None:
@@ -112,6 +113,7 @@ def make_locomotion_env_cfg(
     if play:
         cfg.episode_length_s = 1e6
         cfg.events.pop(PUSH)
+        start_gently(cfg.events)
         cfg.curriculum = {}
         for group in cfg.observations.values():
             group.enable_corruption = False

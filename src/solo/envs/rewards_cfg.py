@@ -53,7 +53,9 @@ def make_rewards(robot: RobotCfg) -> dict[str, RewardTermCfg]:
         "fly": term(mdp.fly, -3.0, **on_feet),
         "body_orientation_l2": term(mdp.orientation_l2, -5.0, asset_cfg=torso),
         "flat_orientation_l2": term(mdp.orientation_l2, -1.0),
-        "termination_penalty": term(mdp.termination_penalty, -200.0, term_names=(FALL,)),
+        "termination_penalty": term(
+            mdp.termination_penalty, -200.0, term_names=(FALL,)
+        ),
         "feet_air_time": term(mdp.feet_air_time, 3.0, command_name=COMMAND, **on_feet),
         "feet_slide": term(mdp.feet_slide, -0.25, asset_cfg=feet, **on_feet),
         "feet_force": term(mdp.feet_force, -1.0e-2, **on_feet),
