@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from mjlab.envs import ManagerBasedRlEnv
@@ -25,6 +27,11 @@ def env() -> ManagerBasedRlEnv:
     return env
 
 
+def velocity_command(env: ManagerBasedRlEnv) -> torch.Tensor:
+    term: Any = env.command_manager.get_term(COMMAND)
+    return term.vel_command_b
+
+
 def end_episode(env: ManagerBasedRlEnv, distance_m: float) -> dict:
     """Carry all robots some way along +x and let their time run out."""
     robot = env.scene["robot"]
@@ -34,7 +41,7 @@ def end_episode(env: ManagerBasedRlEnv, distance_m: float) -> dict:
     pose[:, 2] += 2.0  # In the air: nothing touches anything.
     robot.write_root_link_pose_to_sim(pose)
     env.sim.forward()
-    env.command_manager.get_term(COMMAND).vel_command_b[:, 0] = 0.8
+    velocity_command(env)[:, 0] = 0.8
     env.episode_length_buf[:] = env.max_episode_length
     _, _, _, truncated, extras = env.step(torch.zeros(64, 25))
     assert truncated.all()
@@ -44,6 +51,7 @@ def end_episode(env: ManagerBasedRlEnv, distance_m: float) -> dict:
 def set_levels(env: ManagerBasedRlEnv, level: int) -> torch.Tensor:
     terrain = grid_terrain(env)
     terrain.terrain_levels[:] = level
+    assert terrain.terrain_origins is not None
     terrain.env_origins[:] = terrain.terrain_origins[
         terrain.terrain_levels, terrain.terrain_types
     ]
@@ -65,7 +73,6 @@ def test_less_than_half_of_the_asked_distance_demotes(env):
 def test_in_between_stays(env):
     # 0.1 m/s for 20 s is 2 m; 1.5 m are more than half of it and less than 4 m.
     levels = set_levels(env, 2)
-    command = env.command_manager.get_term(COMMAND)
     robot = env.scene["robot"]
     pose = robot.data.root_link_pose_w.clone()
     pose[:, :3] = env.scene.env_origins
@@ -73,8 +80,8 @@ def test_in_between_stays(env):
     pose[:, 2] += 2.0
     robot.write_root_link_pose_to_sim(pose)
     env.sim.forward()
-    command.vel_command_b[:] = 0.0
-    command.vel_command_b[:, 0] = 0.1
+    velocity_command(env)[:] = 0.0
+    velocity_command(env)[:, 0] = 0.1
     env.episode_length_buf[:] = env.max_episode_length
     env.step(torch.zeros(64, 25))
     assert (levels == 2).all()

@@ -116,6 +116,12 @@ def depth_term(env: ManagerBasedRlEnv):
     return env.observation_manager.get_term_cfg("depth", "depth").func
 
 
+def depth_after_step(env: ManagerBasedRlEnv) -> torch.Tensor:
+    depth = env.step(torch.zeros(env.num_envs, 25))[0]["depth"]
+    assert isinstance(depth, torch.Tensor)
+    return depth
+
+
 def test_depth_window_after_a_reset_holds_the_new_episode_alone():
     """Robots are carried to places of different depth in successive episodes."""
     clean = DepthSensorCfg.for_robot(G1, clean=True)
@@ -127,14 +133,13 @@ def test_depth_window_after_a_reset_holds_the_new_episode_alone():
     pose = robot.data.root_link_pose_w.clone()
     pose[:, 2] += 0.5  # All images now show the ground farther away.
     robot.write_root_link_pose_to_sim(pose)
-    obs = env.step(torch.zeros(3, 25))[0]
-    centre = obs["depth"][:, :, 40, 56] * clean.camera.max_range_m
+    depth = depth_after_step(env)
+    centre = depth[:, :, 40, 56] * clean.camera.max_range_m
     assert (centre[:, 3] > centre[:, 2] + 0.3).all()  # Newest last.
     env.episode_length_buf[1] = env.max_episode_length
-    obs = env.step(torch.zeros(3, 25))[0]
-    window = obs["depth"][1]
-    assert (window == window[-1]).all()
-    assert not (obs["depth"][0, 0] == obs["depth"][0, 3]).all()
+    depth = depth_after_step(env)
+    assert (depth[1] == depth[1, -1]).all()
+    assert not (depth[0, 0] == depth[0, 3]).all()
 
 
 def test_an_explicit_reset_of_some_does_not_advance_the_others(env):

@@ -10,6 +10,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.utils.lab_api.math import quat_from_euler_xyz
 
 from solo.envs.mdp.rewards import orientation_l2, track_lin_vel_xy_exp
+from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FEET_CONTACT
 from solo.robots.g1 import G1
 from solo.terrains import TerrainSceneCfg
@@ -110,7 +111,7 @@ def test_foot_across_a_step_is_penalised():
     env = make_still_env(3, terrain=terrain)
     robot = env.scene["robot"]
     cfg = env.reward_manager.get_term_cfg("foothold_grad_penalty")
-    grid = env.scene.terrain.grid
+    grid = grid_terrain(env).grid
     origin = env.scene.env_origins[0]
     # Search the edge of the platform along +x.
     xs = torch.arange(0.0, 2.0, 0.01) + origin[0]
