@@ -1,18 +1,18 @@
 """rsl_rl's runner with checkpoints that lose nothing.
 
 A checkpoint carries networks, normalisers, optimisers, discriminator and replay (rsl_rl
-and `solo.algorithms` put them in), and from here the curriculum, the random state and
-the versions. It is written aside and renamed, so a killed run leaves whole files only.
-Loading executes no pickle: checkpoints hold tensors and plain values alone.
+and `solo.algorithms` put them in), and from here the curriculum, the random state, the
+versions and, on the native backend, the whole state of the environment: a run that goes
+on ends with the same bits as one that was never stopped. It is written aside and
+renamed, so a killed run leaves whole files only. Loading executes no pickle:
+checkpoints hold tensors and plain values alone.
 """
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.rl import RslRlVecEnvWrapper
@@ -25,8 +25,16 @@ from solo.envs.mdp.curriculums import level_histogram
 from solo.envs.mdp.terrain import grid_terrain
 from solo.errors import SoloError
 from solo.files import written_aside
+from solo.sim.native import NativeSimulation
 from solo.sim.threads import stepping_threads
 from solo.stages.console import ConsoleLogger
+from solo.stages.env_snapshot import EnvSnapshots
+from solo.stages.learner_state import (
+    learner_state,
+    rng_state,
+    set_learner_state,
+    set_rng_state,
+)
 
 
 class VecEnv(RslRlVecEnvWrapper):
@@ -63,6 +71,8 @@ class Runner(OnPolicyRunner):
             gpu_global_rank=self.gpu_global_rank,
             device=device,
         )
+        on_native = isinstance(env.unwrapped.sim, NativeSimulation)
+        self._snapshots = EnvSnapshots(env.unwrapped) if on_native else None
 
     def save(self, path: str, infos: dict | None = None) -> None:
         """Write a checkpoint and the histograms of the levels."""
@@ -72,6 +82,8 @@ class Runner(OnPolicyRunner):
             **(infos or {}),
             "solo_version": __version__,
             "env": env_state(self.env.unwrapped),
+            "env_snapshot": self._snapshots.take() if self._snapshots else None,
+            "learner": learner_state(self),
             "rng": rng_state(),
             "total_steps": self.logger.tot_timesteps,
             "total_time_s": self.logger.tot_time,
@@ -88,19 +100,39 @@ class Runner(OnPolicyRunner):
         strict: bool = True,
         map_location: str | None = None,
     ) -> dict:
-        """Go on from a checkpoint: all of it, or what ``load_cfg`` names."""
+        """Go on from a checkpoint: all of it, or what ``load_cfg`` names.
+
+        Where the state of the environment cannot be put back (none was saved, or it is
+        of another environment) the curriculum is, and new episodes begin.
+        """
         loaded = load_checkpoint(Path(path), map_location)
         if self.alg.load(loaded, load_cfg, strict):
             # The iteration of the file is done.
             self.current_learning_iteration = loaded["iter"] + 1
         infos = loaded["infos"]
         if load_cfg is None:
-            set_env_state(self.env.unwrapped, infos["env"])
-            set_rng_state(infos["rng"])
             self.logger.tot_timesteps = infos["total_steps"]
             self.logger.tot_time = infos["total_time_s"]
             self.alg.learning_rate = infos["learning_rate"]
+            if self._restore_env(infos):
+                set_learner_state(self, infos["learner"])
+            else:
+                set_env_state(self.env.unwrapped, infos["env"])
+            if self.gpu_global_rank == 0:  # The others keep different draws.
+                set_rng_state(infos["rng"])  # Last: what comes before may draw.
         return infos
+
+    def _restore_env(self, infos: dict[str, Any]) -> bool:
+        """Put the environment where it was, if that is possible."""
+        snapshot = infos.get("env_snapshot")
+        if self._snapshots is None or snapshot is None or self.gpu_global_rank != 0:
+            return False
+        try:
+            self._snapshots.restore(snapshot)
+        except SoloError as error:
+            print(f"{error} New episodes begin; levels and networks are kept.")
+            return False
+        return True
 
     def _log_levels(self) -> None:
         """Histogram of the levels on each terrain."""
@@ -181,28 +213,3 @@ def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
     # The reset asked the curriculum, which saw robots that had not walked.
     terrain.terrain_levels[:] = levels
     terrain.env_origins[:] = terrain.terrain_origins[levels, terrain.terrain_types]
-
-
-def rng_state() -> dict[str, Any]:
-    """State of all global random generators, as plain values and tensors."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002 - Others use it.
-    version, internal, gauss = random.getstate()
-    state = {
-        "torch": torch.get_rng_state(),
-        "numpy": [str(name), torch.from_numpy(np.asarray(keys, np.int64)), *rest],
-        "python": [version, list(internal), gauss],
-    }
-    if torch.cuda.is_available():
-        state["cuda"] = torch.cuda.get_rng_state_all()
-    return state
-
-
-def set_rng_state(state: dict[str, Any]) -> None:
-    """Put a saved random state back."""
-    torch.set_rng_state(state["torch"].cpu())
-    name, keys, *rest = state["numpy"]
-    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
-    version, internal, gauss = state["python"]
-    random.setstate((version, tuple(internal), gauss))
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])

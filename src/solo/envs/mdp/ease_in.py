@@ -17,10 +17,10 @@ class ease_in:
     """Move values of the configuration from a start to where they were configured.
 
     ``start`` maps the path of a value to its value at the first step. Paths are
-    ``command/FIELD`` for a range of the velocity command, ``event/TERM/PARAMETER`` for a
-    parameter of an event and ``reward/TERM`` for a weight; numbers, ranges and dicts of ranges move in a straight
-    line. Progress is counted in samples of all environments, so a resumed training goes
-    on where it was.
+    ``command/FIELD`` for a range of the velocity command, ``event/TERM/PARAMETER`` for
+    a parameter of an event and ``reward/TERM`` for a weight. Numbers, ranges and dicts
+    of ranges move in a straight line. Progress is counted in samples of all
+    environments, so a resumed training goes on where it was.
     """
 
     def __init__(self, cfg: CurriculumTermCfg, env: ManagerBasedRlEnv) -> None:

@@ -1,0 +1,181 @@
+"""A training that is killed and goes on ends as one that was never stopped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from solo.robots.g1 import G1
+from solo.stages.learner_state import learner_state, set_learner_state
+from solo.stages.profiles import SMOKE
+from solo.stages.run_folder import checkpoints
+from solo.stages.runner import load_checkpoint
+from solo.stages.student import train_student
+from solo.stages.teacher import train_teacher
+from solo.stages.train import TrainCfg
+from solo.terrains import TerrainSceneCfg
+
+TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
+PROFILE = replace(SMOKE, save_interval=1, num_envs=(4, 4, 4))
+STEPS = 24
+ITERATIONS = {"teacher": 6, "student": 4}
+
+
+def run(stage: str, output: Path, teacher: Path, **changes: Any) -> dict[str, Any]:
+    cfg = TrainCfg(G1, PROFILE, output, terrain=TERRAIN, iterations=ITERATIONS[stage])
+    cfg = replace(cfg, **changes)
+    return train_teacher(cfg) if stage == "teacher" else train_student(cfg, teacher)
+
+
+def run_until_killed(stage: str, output: Path, teacher: Path, iteration: int) -> None:
+    """Train in another process, which dies in the middle of an iteration."""
+    code = f"""
+import os, signal
+from pathlib import Path
+from solo.stages.runner import VecEnv
+from tests.stages import test_resume
+step, count = VecEnv.step, 0
+def step_or_die(self, actions):
+    global count
+    count += 1
+    if count == {iteration * STEPS + 10}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(self, actions)
+VecEnv.step = step_or_die
+test_resume.run({stage!r}, Path({str(output)!r}), Path({str(teacher)!r}))
+"""
+    root = Path(__file__).parent.parent.parent
+    result = subprocess.run([sys.executable, "-c", code], cwd=root, check=False)
+    assert result.returncode == -signal.SIGKILL
+    names = [path.name for path in checkpoints(output)]
+    assert names == [f"model_{k}.pt" for k in range(iteration)]
+
+
+def bits(tensor: torch.Tensor) -> tuple[torch.Size, bytes]:
+    return tensor.shape, tensor.numpy().tobytes()
+
+
+def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Paths at which two checkpoints differ in at least one bit."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            yield from differences(one.get(key), other.get(key), f"{path}/{key}")
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        yield from differences(dict(enumerate(one)), dict(enumerate(other)), path)
+    elif isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if one.dtype != other.dtype or bits(one) != bits(other):
+            yield path
+    elif one != other:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def straight_teacher(tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("straight") / "teacher"
+    run("teacher", output, output)
+    return output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ITERATIONS)
+def test_killed_and_resumed_is_the_same_to_the_bit(stage, straight_teacher, tmp_path):
+    straight = straight_teacher
+    if stage == "student":
+        straight = tmp_path / "straight"
+        run(stage, straight, straight_teacher)
+    killed = tmp_path / "killed"
+    half = ITERATIONS[stage] // 2
+    run_until_killed(stage, killed, straight_teacher, half)
+    run(stage, killed, straight_teacher, resume=True)
+
+    last = f"model_{ITERATIONS[stage] - 1}.pt"
+    expected, found = load_checkpoint(straight / last), load_checkpoint(killed / last)
+    keys = {"actor_state_dict", "critic_state_dict", "optimizer_state_dict"}
+    assert keys | {"amp_state_dict"} <= expected.keys()
+    assert expected["infos"]["env"]["common_step_counter"] == 2 * half * STEPS
+    # Networks, normalisers, optimisers, replay, curriculum, simulation, random state.
+    assert set(differences(expected, found)) <= {"/infos/total_time_s"}
+    before = load_checkpoint(killed / f"model_{half - 1}.pt")
+    qpos = "/infos/env_snapshot/tensors/state/qpos/exact"
+    assert qpos in set(differences(before, found))
+    if stage == "student":
+        hidden, cell = found["infos"]["learner"]["hidden_states"]["actor"]
+        assert hidden.any()
+        assert cell.any()
+
+
+@pytest.mark.slow
+def test_another_number_of_environments_keeps_the_levels(
+    straight_teacher, tmp_path, capsys
+):
+    output = tmp_path / "more"
+    output.mkdir()
+    (output / "model_5.pt").write_bytes((straight_teacher / "model_5.pt").read_bytes())
+    run("teacher", output, output, resume=True, num_envs=3, iterations=7)
+    assert "of 4 environments, here are 3" in capsys.readouterr().out
+    infos = load_checkpoint(output / "model_6.pt")["infos"]
+    assert len(infos["env"]["terrain_levels"]) == 3
+    assert infos["env"]["common_step_counter"] == 7 * STEPS
+
+
+@pytest.mark.slow
+def test_a_checkpoint_without_the_environment_begins_new_episodes(
+    straight_teacher, tmp_path
+):
+    output = tmp_path / "without"
+    output.mkdir()
+    saved = load_checkpoint(straight_teacher / "model_5.pt")
+    saved["infos"]["env_snapshot"] = None
+    torch.save(saved, output / "model_5.pt")
+    summary = run("teacher", output, output, resume=True, iterations=7)
+    assert summary["iteration"] == 6
+
+
+class Memory:
+    """A model with a hidden state, and an algorithm that carries something."""
+
+    def __init__(self, value: float) -> None:
+        self.hidden: Any = (torch.full((1, 2, 3), value), torch.full((1, 2, 3), value))
+        self.actor, self.seen = self, torch.full((2,), value)
+
+    def get_hidden_state(self) -> Any:
+        return self.hidden
+
+    def reset(self, dones: Any = None, hidden_state: Any = None) -> None:
+        self.hidden = hidden_state
+
+    def carried_state(self) -> dict[str, torch.Tensor]:
+        return {"seen": self.seen}
+
+    def set_carried_state(self, state: dict[str, torch.Tensor]) -> None:
+        self.seen = state["seen"]
+
+
+def test_the_learner_remembers_models_episodes_and_what_the_algorithm_carries():
+    def runner(value: float) -> Any:
+        logger = SimpleNamespace(
+            cur_reward_sum=torch.full((2,), value),
+            cur_episode_length=torch.full((2,), value),
+            rewbuffer=deque([value], maxlen=100),
+            lenbuffer=deque([value], maxlen=100),
+        )
+        return SimpleNamespace(alg=Memory(value), logger=logger)
+
+    one, other = runner(1.0), runner(2.0)
+    set_learner_state(other, learner_state(one))
+    assert torch.equal(other.alg.hidden[1], one.alg.hidden[1])
+    assert other.alg.hidden[1] is not one.alg.hidden[1]
+    assert torch.equal(other.alg.seen, one.alg.seen)
+    assert torch.equal(other.logger.cur_reward_sum, one.logger.cur_reward_sum)
+    assert other.logger.lenbuffer == deque([1.0])
+    assert other.logger.lenbuffer.maxlen == 100
