@@ -54,6 +54,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.train:TrainStudent",
         "Distil the teacher into the student (stage 2).",
     ),
+    "train perceptive": (
+        "solo.cli.train:TrainPerceptive",
+        "Let the student see through the depth camera (stage 3).",
+    ),
     "recon collect": (
         "solo.cli.recon:CollectRecon",
         "Record data for the reconstructors.",

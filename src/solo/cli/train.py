@@ -112,6 +112,44 @@ class TrainStudent(_Train):
         return _report(train_student(cfg, self.teacher, self.objective))
 
 
+@dataclass(frozen=True)
+class TrainPerceptive(_Train):
+    """Let the student see through the depth camera: stage 3.
+
+    A reconstructor makes map and velocity from depth and proprioception; it learns
+    along, from the states that the student visits.
+    """
+
+    student: Path | None = None
+    """Run folder or checkpoint of stage 2; a resumed run has it inside."""
+    reconstructor: Literal["qr", "start", "dpl", "qr_place"] = "qr"
+    """What makes the map."""
+    reconstructor_checkpoint: Path | None = None
+    """A reconstructor of `solo recon train` to start from."""
+    objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
+    """What the student learns from."""
+
+    def run(self) -> dict[str, Any]:
+        if self.student is None and self.resume is None:
+            raise SoloError(
+                "--student is missing: give a run folder or a checkpoint of "
+                "`solo train student`."
+            )
+        cfg = self._cfg("perceptive")
+
+        from solo.stages.perceptive import train_perceptive
+
+        return _report(
+            train_perceptive(
+                cfg,
+                self.student,
+                self.reconstructor,
+                self.objective,
+                self.reconstructor_checkpoint,
+            )
+        )
+
+
 def _report(summary: dict[str, Any]) -> dict[str, Any]:
     print(f"Wrote {summary['checkpoint']}")
     print(f"Curves: tensorboard --logdir {summary['output']}")

@@ -1,0 +1,204 @@
+"""From raw sensors to what the student sees: the reconstructor in front of a policy.
+
+The perceptive student has no height map. A reconstructor estimates map and velocity
+from depth and proprioception, and the estimates take the places of the privileged
+groups. Policies get numbers, never a graph: nothing here keeps a gradient.
+
+The Query Reconstructor encodes one image per step and keeps the visual tokens of older
+ones. Learning changes its weights between rollouts, and tokens of the old weights would
+accompany the first 12 of 24 steps. So the images behind the tokens are kept as well,
+and the tokens are made anew at the first step after a change: estimates then equal
+those of the whole window, which is what the reconstructor is trained on and what a
+robot will run. That costs 13 passes of the image encoder per rollout of 24 steps, where
+72 are saved. The recurrent baselines start from the window in each step, as they are
+trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+from solo.networks.reconstruction.interface import (
+    Outputs,
+    ReconstructionIoCfg,
+    Reconstructor,
+    State,
+)
+from solo.networks.reconstruction.query_reconstructor import QueryReconstructor
+
+DEPTH = "depth"
+"""Group of the environment: depth images [B, T, H, W]."""
+WINDOW = "proprioception_window"
+"""Group of the environment: proprioception [B, T, D], newest last."""
+TRUE_MAP = "height_map"
+"""Privileged group: height map [B, Y, X]."""
+TRUE_VELOCITY = "base_velocity"
+"""Privileged group: velocity of the base [B, 3]."""
+PROPRIOCEPTION = "proprioception"
+"""Group for the student: the newest frame of the window [B, D]."""
+VELOCITY = "reconstructed_velocity"
+"""Group for the student: estimated velocity [B, 3]."""
+MAP = "reconstructed_map"
+"""Group for the student: estimated height map [B, Y, X]."""
+
+STUDENT_GROUPS = (PROPRIOCEPTION, VELOCITY, MAP)
+"""What the perceptive student sees, in the order in which stage 2 had its twins."""
+
+
+def full_map(height: torch.Tensor, io: ReconstructionIoCfg) -> torch.Tensor:
+    """The whole map [B, Y, X] from the reconstructed cells [B, Y', X'].
+
+    Every reconstructed cell stands for its neighbours that were left out; taking every
+    n-th cell of the result gives the input back.
+    """
+    rows, columns = io.height_map.cells
+    grown = height.repeat_interleave(io.map_stride, dim=-2)
+    grown = grown.repeat_interleave(io.map_stride, dim=-1)
+    return grown[..., :rows, :columns]
+
+
+def kept_cells(height_map: torch.Tensor, io: ReconstructionIoCfg) -> torch.Tensor:
+    """The cells [B, Y', X'] of a whole map [B, Y, X] that are reconstructed."""
+    return height_map[..., :: io.map_stride, :: io.map_stride]
+
+
+class TokenCache:
+    """Streaming state of a Query Reconstructor that survives changes of its weights."""
+
+    def __init__(
+        self, model: QueryReconstructor, num_envs: int, device: torch.device | str
+    ) -> None:
+        """Start with dark images."""
+        self.model = model
+        length = model.state_shapes()[0][0]
+        shape = (length, num_envs, *model.io.depth_shape)
+        self._images = torch.zeros(shape, device=device)
+        self._oldest = 0
+        self._state: State | None = None
+
+    def forget_tokens(self) -> None:
+        """The weights have changed: encode the images again when they are needed."""
+        self._state = None
+
+    def begin(self, image: torch.Tensor) -> None:
+        """Take the newest images [B, H, W] of a moment that no step led to.
+
+        Where the image is not the one of the last step, an episode has begun.
+        """
+        last = self._images[self._oldest - 1]
+        is_new = (image != last).flatten(1).any(dim=1)
+        self._images[:, is_new] = image[is_new]
+        self.forget_tokens()
+
+    def step(
+        self, depth: torch.Tensor, window: torch.Tensor, is_new: torch.Tensor
+    ) -> Outputs:
+        """Reconstruct after a control step; see `Reconstructor.forward`.
+
+        Args:
+            depth: Images [B, T, H, W].
+            window: Proprioception [B, T, D].
+            is_new: Where an episode has begun with this step [B].
+        """
+        state = self._encode_all() if self._state is None else self._state
+        state = self.model.reset_state(state, is_new)
+        outputs, self._state = self.model(depth, window, state)
+        image = depth[:, -1]
+        self._images[self._oldest].copy_(image)
+        self._oldest = (self._oldest + 1) % len(self._images)
+        self._images[:, is_new] = image[is_new]
+        return outputs
+
+    def state_dict(self) -> dict[str, Any]:
+        """The images; their tokens follow from them."""
+        return {"images": self._images.clone(), "oldest": self._oldest}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put saved images of the same environments back."""
+        self._images.copy_(state["images"])
+        self._oldest = state["oldest"]
+        self.forget_tokens()
+
+    def _encode_all(self) -> State:
+        """Tokens of all images [B, length, N, D], oldest first."""
+        ordered = self._images.roll(-self._oldest, dims=0)
+        tokens = torch.stack([self.model.encode_frame(i) for i in ordered], dim=1)
+        return tokens, torch.ones(tokens.shape[0], device=tokens.device)
+
+
+class Perceiver:
+    """Puts a reconstructor's estimates where a policy expects them."""
+
+    def __init__(
+        self,
+        reconstructor: Reconstructor,
+        num_envs: int,
+        device: torch.device | str,
+        streaming: bool = True,
+    ) -> None:
+        """Make it for a number of environments.
+
+        Args:
+            reconstructor: The network; it is used, not changed.
+            num_envs: Number of environments.
+            device: Where the network is.
+            streaming: Reuse visual tokens if the network can.
+        """
+        self.reconstructor = reconstructor
+        self.cache: TokenCache | None = None
+        if streaming and isinstance(reconstructor, QueryReconstructor):
+            self.cache = TokenCache(reconstructor, num_envs, device)
+        # Terrains lie in order over the environments; a share must have all of them.
+        order = torch.Generator().manual_seed(0)
+        self._rank = torch.randperm(num_envs, generator=order).to(device)
+
+    @torch.no_grad()
+    def estimate(self, obs: TensorDict, dones: torch.Tensor | None = None) -> Outputs:
+        """Heights [B, Y', X'] and velocity [B, 3].
+
+        Args:
+            obs: Observations of the environment.
+            dones: Non-zero where the step before ended an episode [B], None if no step
+                led here: at the start, or after all environments were reset.
+        """
+        depth, window = obs[DEPTH], obs[WINDOW]
+        if self.cache is not None:
+            if dones is not None:
+                return self.cache.step(depth, window, dones.flatten() > 0)
+            self.cache.begin(depth[:, -1])
+        return self.reconstructor(depth, window)[0]
+
+    def compose(
+        self, obs: TensorDict, estimate: Outputs, share: float = 1.0
+    ) -> TensorDict:
+        """Observations with the student's groups and without the raw sensors.
+
+        Args:
+            obs: Observations of the environment.
+            estimate: Heights [B, Y', X'] and velocity [B, 3].
+            share: Share of the environments that get the estimate; the others, always
+                the same ones, get the truth. Needs privileged groups if below 1.
+        """
+        io = self.reconstructor.io
+        height, velocity = full_map(estimate["height"], io), estimate["velocity"]
+        if share < 1.0:
+            is_true = self._rank >= share * len(self._rank)  # [B]
+            height = torch.where(is_true.view(-1, 1, 1), obs[TRUE_MAP], height)
+            velocity = torch.where(is_true.view(-1, 1), obs[TRUE_VELOCITY], velocity)
+        seen = obs.exclude(DEPTH, WINDOW)
+        seen[PROPRIOCEPTION] = obs[WINDOW][:, -1]
+        seen[VELOCITY], seen[MAP] = velocity.detach(), height.detach()
+        return seen
+
+    def observe(self, obs: TensorDict, dones: torch.Tensor | None = None) -> TensorDict:
+        """What the student sees; see `estimate` for the arguments."""
+        return self.compose(obs, self.estimate(obs, dones))
+
+    def weights_changed(self) -> None:
+        """Tell that the reconstructor has learned or was loaded."""
+        if self.cache is not None:
+            self.cache.forget_tokens()

@@ -1,0 +1,240 @@
+"""TA-MSE with a reconstructor before the student: stage 3 of the paper.
+
+The environment gives depth images and windows of proprioception beside the privileged
+groups. This class turns them into the student's groups on the way in, so that
+everything behind it, rollout storage included, is stage 2 with other names. The
+reconstructor learns after PPO's update, from its own buffer and with its own optimiser:
+
+    environment -> reconstructor -> (detached) -> student -> PPO, TA-MSE, AMP
+              \\-> buffer of windows -> L1 -> reconstructor
+
+Logged: `recon_height_cm` and `recon_velocity` are errors of the estimates that the
+student acted on, before anything was learned from them; `..._on/TERRAIN` the same for
+each terrain; every `check_every` iterations what happens without depth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from rsl_rl.algorithms import PPO
+from rsl_rl.env import VecEnv
+from rsl_rl.models import MLPModel
+from rsl_rl.storage import RolloutStorage
+from tensordict import TensorDict
+
+from solo.algorithms.perception import (
+    PROPRIOCEPTION,
+    STUDENT_GROUPS,
+    WINDOW,
+    Perceiver,
+)
+from solo.algorithms.perception_checks import (
+    RolloutErrors,
+    Terrain,
+    depth_ablation,
+    mean_per_terrain,
+    terrain_of,
+)
+from solo.algorithms.reconstruction import (
+    ReconstructionLearner,
+    ReconstructionLearnerCfg,
+)
+from solo.algorithms.ta_mse import TaMse, _peek
+from solo.errors import SoloError
+from solo.networks.reconstruction.interface import Outputs
+
+
+class PerceptiveTaMse(TaMse):
+    """TA-MSE whose student sees the estimates of a reconstructor that learns along."""
+
+    def __init__(
+        self,
+        actor: MLPModel,
+        critic: MLPModel,
+        storage: RolloutStorage,
+        teacher: MLPModel,
+        learner: ReconstructionLearner,
+        perceiver: Perceiver,
+        warm_up_iterations: int = 0,
+        check_every: int = 50,
+        terrain: Terrain | None = None,
+        **settings: Any,
+    ) -> None:
+        """Set up the learning of student and reconstructor.
+
+        Args:
+            actor: The student.
+            critic: Value function, privileged.
+            storage: Rollout storage of rsl_rl, without raw sensors.
+            teacher: Frozen, privileged.
+            learner: The reconstructor and what trains it.
+            perceiver: Makes the student's groups.
+            warm_up_iterations: Over these the share of environments with estimates
+                grows from none to all; the others see the truth. 0: always all.
+            check_every: Iterations between two looks at what depth is good for.
+            terrain: For means per terrain.
+            **settings: Settings of `TaMse`.
+        """
+        super().__init__(actor, critic, storage, teacher, **settings)
+        self.learner, self.perceiver, self.terrain = learner, perceiver, terrain
+        self.warm_up_iterations, self.check_every = warm_up_iterations, check_every
+        self._raw: TensorDict | None = None
+        self._seen: TensorDict | None = None
+        self._estimate: Outputs = {}
+        self._errors = RolloutErrors()
+        self._checks: dict[str, float] = {}
+        self._carried: dict[str, torch.Tensor] = {}
+
+    def act(self, obs: TensorDict) -> torch.Tensor:
+        """Sample actions [B, joints] from what the sensors say; keep the windows."""
+        seen = self._perceive(obs)
+        self.learner.buffer.add(obs)
+        self._errors.add(self._estimate, obs, self.learner.model.io)
+        return super().act(seen)
+
+    def process_env_step(
+        self,
+        obs: TensorDict,
+        rewards: torch.Tensor,
+        dones: torch.Tensor,
+        extras: dict[str, torch.Tensor],
+    ) -> None:
+        """Perceive the new state, without memory of the episodes that are `dones`."""
+        super().process_env_step(self._perceive(obs, dones), rewards, dones, extras)
+
+    def compute_returns(self, obs: TensorDict) -> None:
+        """Compute returns and advantages; now and then look what depth is good for."""
+        seen = self._perceive(obs)
+        if self.learner.iteration % self.check_every == 0:
+            self._checks = depth_ablation(self.perceiver, obs, self._gap)
+        super().compute_returns(seen)
+
+    def update(self) -> dict[str, float]:
+        """Update the student, then the reconstructor; report both."""
+        losses = super().update()
+        losses |= self._errors.pop_means(self.terrain) | self._checks
+        gaps = mean_per_terrain(self.disagreement[:-1], self.terrain)
+        losses |= {f"teacher_gap_on/{name}": gap for name, gap in gaps.items()}
+        losses["recon_share"], self._checks = self.share, {}
+        losses |= self.learner.update()
+        self.perceiver.weights_changed()
+        return losses
+
+    def _perceive(
+        self, obs: TensorDict, dones: torch.Tensor | None = None
+    ) -> TensorDict:
+        """The student's view of an observation; once per observation."""
+        if dones is None and obs is self._raw:
+            assert self._seen is not None
+            return self._seen
+        self._raw = obs
+        carried, self._carried = self._carried, {}
+        newest = obs[WINDOW][:, -1]
+        if dones is None and carried and torch.equal(newest, carried[PROPRIOCEPTION]):
+            self._estimate = {k: carried[k] for k in ("height", "velocity")}
+            self._seen = self.perceiver.compose(obs, self._estimate)
+            self._seen.update({k: carried[k] for k in STUDENT_GROUPS})
+        else:
+            self._estimate = self.perceiver.estimate(obs, dones)
+            self._seen = self.perceiver.compose(obs, self._estimate, self.share)
+        return self._seen
+
+    def _gap(self, seen: TensorDict) -> torch.Tensor:
+        return self._disagree(_peek(self.actor, seen), _peek(self.teacher, seen))
+
+    @property
+    def share(self) -> float:
+        """Share of the environments whose student sees estimates, 0 to 1."""
+        if self.learner.iteration >= self.warm_up_iterations:
+            return 1.0
+        return self.learner.iteration / self.warm_up_iterations
+
+    def train_mode(self) -> None:
+        """Set train mode for everything that learns."""
+        super().train_mode()
+        self.learner.model.train()
+
+    def eval_mode(self) -> None:
+        """Set evaluation mode for everything that learns."""
+        super().eval_mode()
+        self.learner.model.eval()
+
+    def save(self) -> dict:
+        """What `TaMse` saves, and the reconstructor under `reconstructor`."""
+        return super().save() | {"reconstructor": self.learner.state_dict()}
+
+    def load(self, loaded_dict: dict, load_cfg: dict | None, strict: bool) -> bool:
+        """Load what `load_cfg` names (`reconstructor` among it); all when None."""
+        load_iteration = super().load(loaded_dict, load_cfg, strict)
+        if load_cfg is None or load_cfg.get("reconstructor"):
+            if "reconstructor" not in loaded_dict:
+                raise SoloError(
+                    "The checkpoint holds no reconstructor, so it is not one of a "
+                    "perceptive student. Give a checkpoint of stage 3."
+                )
+            self.learner.load_state_dict(loaded_dict["reconstructor"])
+            self.perceiver.weights_changed()
+        return load_iteration
+
+    def carried_state(self) -> dict[str, Any]:
+        """What the student saw last, made by weights that are gone, and past images.
+
+        See `solo.stages.learner_state`. Only a CPU goes on to the bit; elsewhere the
+        images of thousands of environments would be the largest part of a checkpoint.
+        """
+        if self._seen is None or torch.device(self.device).type != "cpu":
+            return {}
+        seen = {k: self._seen[k].clone() for k in STUDENT_GROUPS}
+        cache = self.perceiver.cache
+        return {
+            "seen": {**seen, **{k: v.clone() for k, v in self._estimate.items()}},
+            "cache": None if cache is None else cache.state_dict(),
+        }
+
+    def set_carried_state(self, state: dict[str, Any]) -> None:
+        """Take it back, for the observation that comes next."""
+        if state:
+            self._carried = state["seen"]
+            if self.perceiver.cache is not None and state["cache"] is not None:
+                self.perceiver.cache.load_state_dict(state["cache"])
+
+    def broadcast_parameters(self) -> None:
+        """Give every process the parameters of the first one."""
+        super().broadcast_parameters()
+        self.learner.broadcast()
+
+    @staticmethod
+    def construct_algorithm(
+        obs: TensorDict, env: VecEnv, cfg: dict, device: str
+    ) -> PPO:
+        """Build everything; `cfg["reconstruction"]` has the reconstructor's part.
+
+        Its keys: `name` and `fields` of the network, `learner` with the fields of
+        `ReconstructionLearnerCfg`, `streaming`, `warm_up_iterations`, `check_every`.
+        """
+        settings: dict[str, Any] = cfg["reconstruction"]
+        processes = cfg.get("multi_gpu") or {"world_size": 1}
+        learner = ReconstructionLearner(
+            settings["name"],
+            settings["fields"],
+            ReconstructionLearnerCfg(**settings["learner"]),
+            env.num_envs,
+            cfg["num_steps_per_env"],
+            device,
+            processes["world_size"],
+        )
+        perceiver = Perceiver(
+            learner.model, env.num_envs, device, settings["streaming"]
+        )
+        objects = {
+            "learner": learner, "perceiver": perceiver, "terrain": terrain_of(env)
+        }  # fmt: skip
+        options = {k: settings[k] for k in ("warm_up_iterations", "check_every")}
+        cfg["algorithm"] |= objects | options
+        seen = perceiver.observe(obs.to(device))
+        algorithm = TaMse.construct_algorithm(seen, env, cfg, device)
+        for name in objects:  # Loggers store the config.
+            del cfg["algorithm"][name]
+        return algorithm

@@ -1,0 +1,179 @@
+"""Stage 3: the student gives up the true map and walks by its own eyes.
+
+The student of stage 2 goes on learning with TA-MSE, but sees the map and the velocity
+that a reconstructor estimates from depth and proprioception; the reconstructor learns
+along from the states the student visits. Teacher, critic and motion prior are those of
+stage 2, and so is the terrain curriculum: the paper fine-tunes, it does not start over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rsl_rl.modules import EmpiricalNormalization
+
+from solo.algorithms.perceptive_ta_mse import PerceptiveTaMse
+from solo.envs.mdp.terrain import grid_terrain
+from solo.errors import SoloError, unknown_name
+from solo.networks.reconstruction.interface import Reconstructor
+from solo.networks.student import StudentModel
+from solo.stages.env_cfg import STAGES
+from solo.stages.perceptive_cfg import (
+    PerceptionCfg,
+    make_io,
+    make_perceptive_cfg,
+    perception_of,
+    with_camera,
+)
+from solo.stages.run_folder import find_checkpoint
+from solo.stages.runner import Runner, load_checkpoint, set_env_state
+from solo.stages.student import OBJECTIVES
+from solo.stages.train import TrainCfg, make_motions, train
+
+
+def train_perceptive(
+    cfg: TrainCfg,
+    student: Path | None,
+    reconstructor: str = "qr",
+    objective: str = "ta-mse",
+    reconstructor_checkpoint: Path | None = None,
+    perception: PerceptionCfg | None = None,
+) -> dict[str, Any]:
+    """Fine-tune a student on the estimates of a reconstructor that learns along.
+
+    Args:
+        cfg: The run.
+        student: Run folder or checkpoint of stage 2; None for a resumed run, whose
+            checkpoints hold everything.
+        reconstructor: Key of `solo.networks.reconstruction.RECONSTRUCTORS`.
+        objective: Key of `solo.stages.student.OBJECTIVES`.
+        reconstructor_checkpoint: Folder of a training by `solo recon train`, or its
+            checkpoint; None starts from nothing, as the paper does.
+        perception: The reconstructor's part; the profile's if None.
+
+    Raises:
+        SoloError: A name is unknown, or a checkpoint does not fit.
+    """
+    if objective not in OBJECTIVES:
+        raise unknown_name("objective", objective, OBJECTIVES, "Choose one of these.")
+    perception = perception or perception_of(cfg.profile)
+    if student is None and not cfg.resume:
+        raise SoloError(
+            "A new perceptive run needs a student. Give a run folder or a checkpoint "
+            "of `solo train student`."
+        )
+    checkpoint = None if student is None else find_checkpoint(student)
+    state = {} if checkpoint is None else _load_student(checkpoint, cfg.device)
+
+    def prepare(runner: Runner) -> None:
+        algorithm = runner.alg
+        assert isinstance(algorithm, PerceptiveTaMse)
+        start_from_student(algorithm, state)
+        carry_curriculum(runner, state["infos"]["env"])
+        if reconstructor_checkpoint is not None:
+            load_pretrained(
+                algorithm.learner.model, reconstructor, reconstructor_checkpoint
+            )
+            algorithm.perceiver.weights_changed()
+
+    motions = make_motions(cfg.robot, cfg.device)
+    iterations = cfg.iterations or cfg.profile.iterations[STAGES.index("perceptive")]
+    learning = make_perceptive_cfg(
+        cfg.robot,
+        cfg.profile,
+        motions if cfg.amp else None,
+        reconstructor,
+        iterations,
+        perception,
+        *OBJECTIVES[objective],
+    )
+    record = {
+        "student": None if checkpoint is None else str(checkpoint),
+        "objective": objective,
+        "reconstructor": learning["reconstruction"],
+        "reconstructor_checkpoint": reconstructor_checkpoint
+        and str(reconstructor_checkpoint),
+    }
+    for name, (paper, here) in perception.differences().items():
+        print(f"perception.{name}: {here} (paper: {paper})")
+    robot = with_camera(cfg.robot, make_io(cfg.robot, cfg.profile, perception))
+    run = replace(cfg, robot=robot)
+    return train(run, "perceptive", learning, motions, prepare, record)
+
+
+def _load_student(path: Path, device: str) -> dict[str, Any]:
+    state = load_checkpoint(path, device)
+    if "teacher_state_dict" not in state:
+        raise SoloError(
+            f"The checkpoint {str(path)!r} holds no teacher, so it is not one of a "
+            "student. Give a checkpoint of `solo train student`."
+        )
+    return state
+
+
+def start_from_student(algorithm: PerceptiveTaMse, state: dict[str, Any]) -> None:
+    """Take over student, critic, teacher and motion prior of a stage 2 checkpoint.
+
+    The student's groups have other names than in stage 2, but the same sizes in the
+    same order. The reconstructor gets the student's statistics of proprioception.
+
+    Raises:
+        SoloError: The networks have other sizes.
+    """
+    parts = {"actor": True, "critic": True, "teacher": True}
+    parts["amp"] = "amp_state_dict" in state
+    try:
+        algorithm.load(state, parts, strict=True)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise SoloError(
+            f"The student does not fit: {reason}. Use the profile it was trained with."
+        ) from error
+    student = algorithm.actor
+    assert isinstance(student, StudentModel)
+    normaliser = student.obs_normalizer
+    if isinstance(normaliser, EmpiricalNormalization):
+        part = student.memory_slice
+        algorithm.learner.model.set_statistics(
+            normaliser.mean[part], normaliser.std[part]
+        )
+
+
+def carry_curriculum(runner: Runner, saved: dict[str, Any]) -> None:
+    """Go on with the levels and the progress of stage 2, in samples."""
+    env = runner.env.unwrapped
+    saved_envs = len(saved["terrain_levels"])
+    num_levels = grid_terrain(env).cfg.scene.num_levels
+    steps = saved["common_step_counter"] * saved_envs // env.num_envs
+    levels = saved["terrain_levels"].clamp(max=num_levels - 1)
+    set_env_state(
+        env, {**saved, "common_step_counter": steps, "terrain_levels": levels}
+    )
+
+
+def load_pretrained(model: Reconstructor, name: str, path: Path) -> None:
+    """Take over a reconstructor of `solo recon train`, its statistics included.
+
+    Raises:
+        SoloError: There is none, it cannot be read, or it is another network.
+    """
+    file = path / "checkpoint.pt" if path.is_dir() else path
+    try:
+        saved = torch.load(file, map_location="cpu", weights_only=True)
+        method = saved["cfg"]["method"]
+        if method == name:
+            model.load_state_dict(saved["model"])
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise SoloError(
+            f"Cannot take the reconstructor {str(file)!r}: {reason}. Give the folder "
+            "of a training by `solo recon train` with the same profile."
+        ) from error
+    if method != name:
+        raise SoloError(
+            f"The reconstructor {str(file)!r} is {method!r}, not {name!r}. Use "
+            f"--reconstructor {method}, or another checkpoint."
+        )

@@ -1,0 +1,269 @@
+"""Stage 3: reconstructor and student learn side by side without touching each other."""
+
+from __future__ import annotations
+
+import io
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed
+from tensordict import TensorDict
+from torch.multiprocessing.spawn import spawn
+
+from solo.algorithms.perception import (
+    DEPTH,
+    MAP,
+    PROPRIOCEPTION,
+    TRUE_MAP,
+    TRUE_VELOCITY,
+    VELOCITY,
+    WINDOW,
+    kept_cells,
+)
+from solo.algorithms.reconstruction import WindowBuffer, load_reconstructor
+from solo.errors import SoloError
+from solo.networks.reconstruction import RECONSTRUCTORS, make_reconstructor
+from tests.algorithms.tiny import STEPS, all_parameters, assert_same
+from tests.algorithms.tiny_perceptive import (
+    IO,
+    LINEAR,
+    TinyPerceptiveEnv,
+    make_perceptive,
+    roll_out,
+)
+
+
+@pytest.fixture(autouse=True)
+def linear(monkeypatch):
+    monkeypatch.setitem(RECONSTRUCTORS, "linear", LINEAR)
+
+
+def copy(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {k: v.clone() for k, v in module.state_dict().items()}
+
+
+def differ(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
+    return any(not torch.equal(left[k], right[k]) for k in left)
+
+
+@pytest.mark.parametrize("name", ["linear", "qr"])
+def test_no_gradient_crosses_between_student_and_reconstructor(name, monkeypatch):
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env, name)
+    learner = algorithm.learner
+    roll_out(algorithm, env)
+    learn = learner.update
+    monkeypatch.setattr(learner, "update", dict)
+
+    student, reconstructor = all_parameters(algorithm), copy(learner.model)
+    algorithm.update()
+    assert differ(student, all_parameters(algorithm))
+    assert_same(reconstructor, copy(learner.model))
+    assert all(p.grad is None for p in learner.model.parameters())
+
+    student = all_parameters(algorithm)
+    grads = [p.grad.clone() for p in algorithm.actor.parameters() if p.grad is not None]
+    learn()
+    assert_same(student, all_parameters(algorithm))
+    left = [p.grad for p in algorithm.actor.parameters() if p.grad is not None]
+    assert all(torch.equal(a, b) for a, b in zip(grads, left, strict=True))
+    assert differ(reconstructor, copy(learner.model))
+
+
+def test_the_rollout_storage_has_estimates_and_no_images():
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env)
+    observed = roll_out(algorithm, env)[:-1]
+    stored = algorithm.storage.observations
+    assert DEPTH not in stored
+    assert WINDOW not in stored
+    assert not stored[MAP].requires_grad
+    for step, obs in enumerate(observed):
+        assert torch.equal(stored[PROPRIOCEPTION][step], obs[WINDOW][:, -1])
+        estimate, _ = algorithm.learner.model(obs[DEPTH], obs[WINDOW])
+        assert torch.equal(stored[VELOCITY][step], estimate["velocity"])
+        kept = kept_cells(stored[MAP][step], IO)
+        assert torch.equal(kept, estimate["height"])
+        assert torch.equal(stored[TRUE_MAP][step], obs[TRUE_MAP])
+
+
+def test_every_observation_is_perceived_once(monkeypatch):
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env, "qr")
+    asked, estimate = [], algorithm.perceiver.estimate
+
+    def count(obs, dones=None):
+        asked.append(dones is not None)
+        return estimate(obs, dones)
+
+    monkeypatch.setattr(algorithm.perceiver, "estimate", count)
+    roll_out(algorithm, env)
+    assert asked == [False] + [True] * STEPS
+
+
+def test_buffer_keeps_windows_with_their_labels():
+    env = TinyPerceptiveEnv()
+    buffer = WindowBuffer(IO, env.num_envs, STEPS, 2 * STEPS + 1, "cpu")
+    assert buffer.per_step == 3  # Rounded up.
+    model = make_reconstructor("linear", io=IO)
+    observed = []
+    for _ in range(STEPS):
+        observed.append(obs := env.get_observations())
+        buffer.add(obs)
+        env.step(torch.randn(env.num_envs, env.num_actions))
+    assert len(buffer) == 3 * STEPS
+    buffer.add(obs)
+    assert len(buffer) == 3 * STEPS
+    depth, window, height, velocity = buffer.take(torch.arange(len(buffer)))
+    for row in range(len(buffer)):
+        obs = observed[row // 3]
+        matches = (obs[WINDOW] == window[row]).flatten(1).all(dim=1).nonzero()
+        assert len(matches) == 1
+        env_id = int(matches)
+        assert torch.equal(depth[row], obs[DEPTH][env_id])
+        assert torch.equal(height[row], kept_cells(obs[TRUE_MAP][env_id], model.io))
+        assert torch.equal(velocity[row], obs[TRUE_VELOCITY][env_id])
+
+
+def test_the_reconstructor_learns_along_and_its_rate_falls_as_a_cosine():
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env, learner={"updates": 30, "learning_rate": 1e-2})
+    reports = []
+    for _ in range(11):
+        roll_out(algorithm, env)
+        reports.append(algorithm.update())
+    assert reports[-1]["recon_height_cm"] < 0.5 * reports[0]["recon_height_cm"]
+    assert reports[-1]["recon_velocity"] < 0.7 * reports[0]["recon_velocity"]
+    rates = [report["recon_learning_rate"] for report in reports]
+    assert rates[0] == pytest.approx(1e-2)
+    assert rates[5] == pytest.approx(5e-3)
+    assert rates[10] == pytest.approx(0.0)
+    # Checks come every second iteration.
+    assert ["depth_zeroed_gap" in report for report in reports[:4]] == [True, False] * 2
+
+
+def test_reported_errors_are_those_of_the_estimates_acted_on():
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env)
+    roll_out(algorithm, env)
+    stored = algorithm.storage.observations
+    error = kept_cells(stored[MAP], IO) - kept_cells(stored[TRUE_MAP], IO)
+    expected = 100.0 * error.abs().mean().item()
+    assert algorithm.update()["recon_height_cm"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_warm_up_gives_a_growing_share_the_estimates():
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env, warm_up_iterations=2)
+    shares = []
+    for _ in range(3):
+        roll_out(algorithm, env)
+        stored = algorithm.storage.observations
+        is_true = (stored[VELOCITY] == stored[TRUE_VELOCITY]).all(dim=-1)  # [T, B]
+        assert torch.equal(is_true[1], is_true[-1])  # Always the same ones.
+        shares.append(1.0 - is_true[1].float().mean().item())
+        assert algorithm.update()["recon_share"] == shares[-1]
+    assert shares == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("name", ["linear", "qr"])
+def test_a_checkpoint_has_all_that_going_on_needs(name):
+    env = TinyPerceptiveEnv()
+    first = make_perceptive(env, name)
+    for _ in range(2):
+        roll_out(first, env)
+        first.update()
+    file = io.BytesIO()
+    torch.save(first.save(), file)
+    file.seek(0)
+    saved = torch.load(file, weights_only=True)
+    second = make_perceptive(TinyPerceptiveEnv(), name, seed=5)
+    second.load(saved, None, strict=True)
+    assert second.learner.iteration == 2
+    assert_same(copy(first.learner.model), copy(second.learner.model))
+    # The same windows in the same order lead both to the same place.
+    states = []
+    for algorithm in (first, second):
+        torch.manual_seed(7)
+        other_env = TinyPerceptiveEnv(seed=3)
+        for _ in range(STEPS):
+            algorithm.learner.buffer.add(other_env.get_observations())
+            other_env.step(torch.ones(env.num_envs, env.num_actions))
+        algorithm.learner.update()
+        states.append(copy(algorithm.learner.model))
+    assert_same(*states)
+
+    model = load_reconstructor(saved)
+    assert_same(copy(model), saved["reconstructor"]["model"])
+    with pytest.raises(SoloError, match="not one of a perceptive student"):
+        load_reconstructor({})
+    other = make_perceptive(TinyPerceptiveEnv(), "linear" if name == "qr" else "qr")
+    with pytest.raises(SoloError, match="Resume it with --reconstructor"):
+        other.load(saved, None, strict=True)
+
+
+def learn_on(algorithm: Any, env: TinyPerceptiveEnv, obs: TensorDict) -> TensorDict:
+    """An iteration that begins where the last one ended, as rsl_rl's runner does."""
+    with torch.inference_mode():
+        for _ in range(STEPS):
+            obs, *rest = env.step(algorithm.act(obs))
+            algorithm.process_env_step(obs, *rest)
+        algorithm.compute_returns(obs)
+    algorithm.update()
+    return obs
+
+
+@pytest.mark.parametrize("warm_up", [0, 4])
+def test_going_on_from_a_checkpoint_gives_the_same_bits(warm_up):
+    env = TinyPerceptiveEnv()
+    first = make_perceptive(env, "qr", warm_up_iterations=warm_up)
+    obs = env.get_observations()
+    for _ in range(2):
+        obs = learn_on(first, env, obs)
+    saved, carried, rng = deepcopy(
+        (first.save(), first.carried_state(), torch.get_rng_state())
+    )
+    memory = first.actor.get_hidden_state()
+    copied_env = deepcopy(env)
+
+    second = make_perceptive(copied_env, "qr", seed=5, warm_up_iterations=warm_up)
+    second.load(saved, None, strict=True)
+    second.actor.reset(hidden_state=deepcopy(memory))
+    second.set_carried_state(carried)
+    results = []
+    for algorithm, world, start in (
+        (first, env, obs),
+        (second, copied_env, copied_env.get_observations()),
+    ):
+        torch.set_rng_state(rng)
+        for _ in range(2):
+            start = learn_on(algorithm, world, start)
+        state = all_parameters(algorithm) | copy(algorithm.learner.model)
+        results.append(state)
+    assert_same(*results)
+
+
+def learn_in_parallel(rank: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
+    )
+    env = TinyPerceptiveEnv(seed=rank)
+    ranks = {"global_rank": rank, "local_rank": rank, "world_size": 2}
+    algorithm = make_perceptive(env, "qr", seed=rank, multi_gpu=ranks)
+    algorithm.broadcast_parameters()
+    for _ in range(3):
+        roll_out(algorithm, env)
+        algorithm.update()
+    torch.save(copy(algorithm.learner.model), f"{folder}/{rank}.pt")
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_two_processes_keep_the_same_reconstructor(tmp_path: Path):
+    spawn(learn_in_parallel, (str(tmp_path),), nprocs=2)
+    assert_same(*(torch.load(tmp_path / f"{rank}.pt") for rank in range(2)))

@@ -1,0 +1,194 @@
+"""Stage 3 end to end at the smallest size: real camera, real checkpoints, resume."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from solo.errors import SoloError
+from solo.networks.reconstruction import make_reconstructor
+from solo.networks.reconstruction.interface import ReconstructionIoCfg
+from solo.robots.g1 import G1
+from solo.stages.perceptive import load_pretrained, train_perceptive
+from solo.stages.perceptive_cfg import (
+    PERCEPTION,
+    PerceptionCfg,
+    make_io,
+    perception_of,
+    with_camera,
+)
+from solo.stages.profiles import LAPTOP, PROFILES, SMOKE
+from solo.stages.run_folder import CONFIG, find_checkpoint
+from solo.stages.runner import load_checkpoint
+from solo.stages.student import train_student
+from solo.stages.teacher import train_teacher
+from solo.stages.train import TrainCfg
+from solo.terrains import TerrainSceneCfg
+from tests.networks.reconstruction.helpers import SIZES
+
+TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
+IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
+
+
+def tiny(name: str) -> PerceptionCfg:
+    """The smoke profile with small images and a small network."""
+    return replace(PERCEPTION["smoke"], network={"io": IO, **SIZES[name]})
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    teacher = TrainCfg(G1, SMOKE, runs / "teacher", terrain=TERRAIN, iterations=1)
+    train_teacher(teacher)
+    cfg = replace(teacher, output=runs / "student")
+    train_student(cfg, teacher.output)
+    return teacher.output, cfg.output
+
+
+@pytest.fixture(scope="module")
+def perceptive(student, tmp_path_factory):
+    output = tmp_path_factory.mktemp("runs") / "perceptive"
+    cfg = TrainCfg(G1, SMOKE, output, terrain=TERRAIN)
+    summary = train_perceptive(cfg, student[1], "qr", perception=tiny("qr"))
+    return cfg, summary
+
+
+def test_every_profile_has_its_part_and_says_what_it_changes():
+    assert set(PERCEPTION) == set(PROFILES)
+    assert PERCEPTION["paper"].differences() == {}
+    assert PERCEPTION["paper"].warm_up_iterations == 0
+    assert "warm_up_iterations" in PERCEPTION["laptop"].differences()
+    with pytest.raises(SoloError, match="Unknown profile 'mine'"):
+        perception_of(replace(SMOKE, name="mine"))
+
+
+def test_camera_and_map_have_the_sizes_of_the_profile():
+    sizes = make_io(G1, LAPTOP, perception_of(LAPTOP))
+    assert sizes.depth_shape == (32, 57)
+    # The reconstructed cells are those that the student's encoder keeps.
+    assert sizes.map_stride == LAPTOP.ame.map_stride
+    assert sizes.base_height_m == G1.base_height_m
+    camera = with_camera(G1, sizes).depth_camera
+    assert (camera.output_height, camera.output_width) == (32, 57)
+    assert camera.fov_deg == G1.depth_camera.fov_deg
+
+
+@pytest.mark.parametrize("problem", ["other method", "other size", "truncated"])
+def test_a_reconstructor_that_does_not_fit_gets_one_line(tmp_path, problem):
+    model = make_reconstructor("qr", io=IO, **SIZES["qr"])
+    other_io = replace(IO, depth_shape=(32, 57))
+    other = make_reconstructor("qr", io=other_io, **SIZES["qr"])
+    method = "start" if problem == "other method" else "qr"
+    state = (other if problem == "other size" else model).state_dict()
+    path = tmp_path / "checkpoint.pt"
+    torch.save({"cfg": {"method": method}, "model": state}, path)
+    if problem == "truncated":
+        path.write_bytes(path.read_bytes()[:1000])
+    expected = "is 'start', not 'qr'" if method == "start" else "Cannot take"
+    with pytest.raises(SoloError, match=expected) as error:
+        load_pretrained(model, "qr", tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+def test_a_run_has_a_student_a_reconstructor_and_its_diagnostics(student, perceptive):
+    cfg, summary = perceptive
+    assert summary["iteration"] == 1
+    config = json.loads((cfg.output / CONFIG).read_text())
+    assert config["stage"] == "perceptive"
+    assert config["reconstructor"]["name"] == "qr"
+    saved = load_checkpoint(cfg.output / "model_1.pt")
+    before = load_checkpoint(find_checkpoint(student[1]))
+    for name, value in before["teacher_state_dict"].items():
+        assert torch.equal(saved["teacher_state_dict"][name], value), name
+    old, new = before["actor_state_dict"], saved["actor_state_dict"]
+    assert {k: v.shape for k, v in old.items()} == {k: v.shape for k, v in new.items()}
+    assert any(not torch.equal(old[k], new[k]) for k in old)
+    # Samples go on counting: 8 environments before, 4 now.
+    steps = before["infos"]["env"]["common_step_counter"]
+    assert saved["infos"]["env"]["common_step_counter"] == 2 * steps + 2 * 24
+
+    state = saved["reconstructor"]
+    assert state["iteration"] == 2
+    assert state["optimizer"]["state"][0]["step"] == 2 * 2
+    # Its statistics of proprioception are the student's of stage 2.
+    mean = old["obs_normalizer._mean"][0, :84]
+    torch.testing.assert_close(state["model"]["normalizer.mean"], mean)
+
+    events = EventAccumulator(str(cfg.output))
+    events.Reload()
+    tags = set(events.Tags()["scalars"])
+    assert {
+        "Loss/recon_height_cm",
+        "Loss/recon_velocity",
+        "Loss/recon_height_cm_on/stairs_up_30",
+        "Loss/teacher_gap_on/flat",
+        "Loss/depth_zeroed_gap",
+        "Loss/depth_shuffled_map_cm",
+    } <= tags
+
+
+@pytest.mark.slow
+def test_resume_needs_no_student_and_goes_on(perceptive):
+    cfg, _ = perceptive
+    before = load_checkpoint(cfg.output / "model_1.pt")["reconstructor"]
+    longer = replace(cfg, resume=True, iterations=3)
+    with pytest.raises(SoloError, match="Resume it with --reconstructor qr"):
+        train_perceptive(longer, None, "start", perception=tiny("start"))
+    summary = train_perceptive(longer, None, "qr", perception=tiny("qr"))
+    assert summary["iteration"] == 2
+    after = load_checkpoint(cfg.output / "model_2.pt")["reconstructor"]
+    assert (before["iteration"], after["iteration"]) == (2, 3)
+    old, new = before["optimizer"]["state"][0], after["optimizer"]["state"][0]
+    assert new["step"] == old["step"] + 2
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_bits(perceptive, tmp_path):
+    cfg, _ = perceptive
+    killed = replace(cfg, output=tmp_path / "killed", resume=True)
+    killed.output.mkdir()
+    for name in (CONFIG, "model_0.pt"):
+        shutil.copy(cfg.output / name, killed.output)
+    train_perceptive(killed, None, "qr", perception=tiny("qr"))
+    straight = load_checkpoint(cfg.output / "model_1.pt")
+    resumed = load_checkpoint(killed.output / "model_1.pt")
+    for part in ("actor_state_dict", "critic_state_dict"):
+        for name, value in straight[part].items():
+            assert torch.equal(value, resumed[part][name]), f"{part} {name}"
+    for name, value in straight["reconstructor"]["model"].items():
+        assert torch.equal(value, resumed["reconstructor"]["model"][name]), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["start", "dpl"])
+def test_the_other_reconstructors_train_from_a_pretrained_one(student, tmp_path, name):
+    sizes = make_io(G1, SMOKE, tiny(name))
+    model = make_reconstructor(name, io=sizes, **SIZES[name])
+    model.set_statistics(torch.full((84,), 0.25), torch.full((84,), 2.0))
+    torch.save(
+        {"cfg": {"method": name}, "model": model.state_dict()},
+        tmp_path / "checkpoint.pt",
+    )
+    cfg = TrainCfg(G1, SMOKE, tmp_path / name, terrain=TERRAIN, iterations=1)
+    train_perceptive(cfg, student[1], name, "mse-ppo", tmp_path, perception=tiny(name))
+    state = load_checkpoint(cfg.output / "model_0.pt")["reconstructor"]
+    assert (state["model"]["normalizer.mean"] == 0.25).all()  # Its own statistics.
+
+
+@pytest.mark.slow
+def test_a_student_that_is_none_gets_one_line(student, tmp_path):
+    cfg = TrainCfg(G1, SMOKE, tmp_path / "run", terrain=TERRAIN)
+    with pytest.raises(SoloError, match="not one of a student"):
+        train_perceptive(cfg, student[0], "qr", perception=tiny("qr"))
+    with pytest.raises(SoloError, match="needs a student"):
+        train_perceptive(
+            replace(cfg, output=tmp_path / "2"), None, perception=tiny("qr")
+        )
+    with pytest.raises(SoloError, match="Unknown reconstructor 'lidar'"):
+        train_perceptive(cfg, student[1], "lidar", perception=tiny("qr"))
