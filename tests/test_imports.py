@@ -25,10 +25,14 @@ ALLOWED = {
     "algorithms": {"networks"},
     "stages": WORLD | LEARNING,
     "reconstruction": WORLD | {"motions", "networks"},
+    "evaluation": WORLD | LEARNING,
     "deploy": set(),
+    "export": {"networks", "robots", "sensors", "deploy"},
     "viewer": WORLD | {"motions"},
-    "bench": WORLD | LEARNING,
-    "cli": WORLD | LEARNING | {"reconstruction", "deploy", "viewer", "bench"},
+    "bench": WORLD | LEARNING | {"deploy", "export"},
+    "cli": WORLD
+    | LEARNING
+    | {"reconstruction", "evaluation", "deploy", "export", "viewer", "bench"},
 }
 """Package to the packages of ours it may import besides itself and the leaves."""
 

@@ -27,7 +27,7 @@ def bundle(monkeypatch):
     contract = g1_contract(needs_depth=True)
     made = types.SimpleNamespace(contract=contract, policy=StandPolicy(contract.joints))
     module = types.ModuleType("solo.deploy.bundle")
-    module.load_bundle = lambda path: made  # type: ignore[attr-defined]
+    module.load_bundle = lambda path, provider: made  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "solo.deploy.bundle", module)
     return made
 

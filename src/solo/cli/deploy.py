@@ -28,6 +28,8 @@ class Deploy:
 
     bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
     """Policy bundle that `solo export` wrote."""
+    provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
+    """What runs the network."""
     robot: Literal["sim", "g1"] = "sim"
     """Robot to control."""
     camera: Literal["sim", "realsense", "replay", "none"] | None = None
@@ -65,11 +67,11 @@ class Deploy:
         Raises:
             SoloError: The bundle, a device or an option cannot be used.
         """
-        from solo.deploy.bundle import load_bundle  # type: ignore[import-not-found]
+        from solo.deploy.bundle import load_bundle
 
         if self.seconds is not None:
             check_at_least("seconds", self.seconds, 0.1)
-        bundle = load_bundle(self.bundle)
+        bundle = load_bundle(self.bundle, self.provider)
         plan = self._plan(bundle.contract)
         for key, value in plan.items():
             print(f"{key:<12} {value}")

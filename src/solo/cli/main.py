@@ -70,6 +70,26 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.recon:CompareRecon",
         "Compare reconstructors on held-out terrain.",
     ),
+    "eval stress": (
+        "solo.cli.eval:EvalStress",
+        "Run the stress test: eight terrains at their hardest.",
+    ),
+    "eval levels": (
+        "solo.cli.eval:EvalLevels",
+        "Run ten levels of every terrain; compare two sets of policies.",
+    ),
+    "eval extent": (
+        "solo.cli.eval:EvalExtent",
+        "Descend stairs on 8 m and on unseen 10 m scenes.",
+    ),
+    "eval curriculum": (
+        "solo.cli.eval:EvalCurriculum",
+        "Draw the curriculum levels of several runs.",
+    ),
+    "export": (
+        "solo.cli.export:Export",
+        "Write a trained policy as one file that a robot can run.",
+    ),
     "deploy": (
         "solo.cli.deploy:Deploy",
         "Run a policy bundle on a simulated or real robot.",
@@ -85,6 +105,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "bench depth": (
         "solo.cli.bench:BenchDepth",
         "Measure the depth camera: speed, and error against MuJoCo's own rays.",
+    ),
+    "bench policy": (
+        "solo.cli.bench_policy:BenchPolicy",
+        "Measure a policy bundle: inference and pipeline, against torch.",
     ),
     "bench recon": (
         "solo.cli.bench:BenchRecon",

@@ -10,7 +10,16 @@ from typing import Literal
 import numpy as np
 
 from solo.errors import unknown_name
-from solo.terrains import boxes, gap, random_grid, rough, slopes, stairs, stones
+from solo.terrains import (
+    boxes,
+    evaluation,
+    gap,
+    random_grid,
+    rough,
+    slopes,
+    stairs,
+    stones,
+)
 from solo.terrains.flat import flat
 from solo.terrains.patch import PLATFORM, Parameter
 
@@ -138,6 +147,16 @@ _ALL = (
 VARIANTS: dict[str, TerrainVariant] = {variant.name: variant for variant in _ALL}
 """All variants by name, in the order of the paper's table."""
 
+EVALUATION_VARIANTS: dict[str, TerrainVariant] = {
+    "high_plane": TerrainVariant(
+        "high_plane",
+        "boxes",
+        evaluation.high_plane,
+        (evaluation.PLANE_HEIGHT, evaluation.PLANE_DEPTH, evaluation.PLANE_SPACING),
+    ),
+}
+"""Variants that evaluations have beside `VARIANTS`; a scene takes them by name."""
+
 
 def get_variant(name: str) -> TerrainVariant:
     """Look a variant up by name.
@@ -145,6 +164,7 @@ def get_variant(name: str) -> TerrainVariant:
     Raises:
         SoloError: If there is no such variant; the message lists those there are.
     """
-    if name not in VARIANTS:
-        raise unknown_name("terrain", name, VARIANTS, "Run `solo terrains list`.")
-    return VARIANTS[name]
+    known = VARIANTS | EVALUATION_VARIANTS
+    if name not in known:
+        raise unknown_name("terrain", name, known, "Run `solo terrains list`.")
+    return known[name]

@@ -1,0 +1,187 @@
+"""A policy that runs in onnxruntime, and where it runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from solo.deploy.observation import Observation
+from solo.errors import SoloError, unknown_name
+
+PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
+}
+"""Name to onnxruntime's name, from the slowest to the fastest."""
+
+SENSORS = ("image", "depth", "proprioception")
+"""Inputs of a graph that are not state."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyView:
+    """What a policy thought in its last step; replaced, never changed."""
+
+    height_map: np.ndarray
+    """Terrain height minus base height [Y, X], metres, as reconstructed."""
+    velocity: np.ndarray
+    """Velocity of the base [3], base frame, m/s, as estimated."""
+    attention: np.ndarray
+    """How much the policy looks at each cell [Y', X'], mean over the heads."""
+
+
+class BundlePolicy:
+    """Runs the graph; carries its state from step to step and clears it at a reset."""
+
+    def __init__(
+        self, session: onnxruntime.InferenceSession, outputs: list[str]
+    ) -> None:
+        """Take a session over.
+
+        Args:
+            session: Session of the graph.
+            outputs: Its outputs: actions, height_map, velocity, attention, and the
+                state, where ``x_out`` becomes ``x_in`` of the next step.
+        """
+        self.session = session
+        self.view: PolicyView | None = None
+        """Of the last step; None before the first."""
+        self._outputs = outputs
+        inputs = {i.name: tuple(i.shape) for i in session.get_inputs()}
+        self._sensors = [name for name in inputs if name in SENSORS]
+        self._zeros = {
+            name: np.zeros(shape, dtype=np.float32)
+            for name, shape in inputs.items()
+            if name not in SENSORS
+        }
+        self._state = dict(self._zeros)
+        states = [name for name in outputs if name.endswith("_out")]
+        self._next = {name: name.removesuffix("_out") + "_in" for name in states}
+
+    def reset(self) -> None:
+        """Forget the past."""
+        self._state = dict(self._zeros)
+
+    def step(self, observation: Observation) -> np.ndarray:
+        """Action [joints] of one control step.
+
+        Raises:
+            SoloError: There is no depth image.
+        """
+        if observation.depth is None or observation.depth_window is None:
+            raise SoloError("The policy needs a depth image and was given none.")
+        feed = dict(self._state)
+        for name in self._sensors:
+            if name == "image":
+                feed[name] = observation.depth[None]
+            elif name == "depth":
+                feed[name] = observation.depth_window[None]
+            else:
+                feed[name] = observation.proprioception_window[None]
+        values = self.session.run(self._outputs, feed)
+        found: dict[str, Any] = dict(zip(self._outputs, values, strict=True))
+        self._state = {into: found[name] for name, into in self._next.items()}
+        self.view = PolicyView(
+            found["height_map"][0], found["velocity"][0], found["attention"][0]
+        )
+        return found["actions"][0]
+
+
+def make_session(
+    graph: bytes,
+    sha256: str,
+    provider: str = "cpu",
+    threads: int = 1,
+    cache: Path | None = None,
+) -> onnxruntime.InferenceSession:
+    """Load a graph.
+
+    Args:
+        graph: The ONNX model.
+        sha256: Its checksum; names the folder of compiled engines.
+        provider: Key of `PROVIDERS`.
+        threads: Threads of the CPU. One leaves the other cores to camera and robot.
+        cache: Folder of TensorRT's compiled engines; one in the user's cache if None.
+
+    Raises:
+        SoloError: There is no such provider here, or it does not take the graph.
+    """
+    if provider not in PROVIDERS:
+        raise unknown_name("provider", provider, PROVIDERS, "Choose one of these.")
+    check_provider(provider)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(
+            graph, options, providers=provider_options(provider, sha256, cache)
+        )
+    except Exception as error:  # onnxruntime's errors have no common base.
+        reason = " ".join(str(error).split())[:200]
+        raise SoloError(
+            f"onnxruntime {onnxruntime.__version__} does not load the policy on "
+            f"{provider!r}: {reason}. Use --provider cpu, or export it again."
+        ) from error
+    found = session.get_providers()[0]
+    if found != PROVIDERS[provider]:
+        raise SoloError(
+            f"Provider {provider!r} was asked for but onnxruntime fell back to "
+            f"{found}: a library of CUDA or TensorRT is missing or of another version. "
+            "See docs/deploy.md, or use --provider cpu."
+        )
+    return session
+
+
+def check_provider(provider: str) -> None:
+    """Refuse a provider that this onnxruntime was built without.
+
+    Raises:
+        SoloError: It is not there.
+    """
+    there = onnxruntime.get_available_providers()
+    if PROVIDERS[provider] not in there:
+        names = [name for name, full in PROVIDERS.items() if full in there]
+        raise SoloError(
+            f"Provider {provider!r} is not in this onnxruntime "
+            f"{onnxruntime.__version__}, which has: {', '.join(names)}. Install "
+            "onnxruntime-gpu in its place (docs/deploy.md), or use --provider cpu."
+        )
+
+
+def provider_options(
+    provider: str, sha256: str, cache: Path | None = None
+) -> list[tuple[str, dict[str, Any]]]:
+    """The provider and, behind it, those that take what it cannot.
+
+    TensorRT takes minutes to compile a graph, so engines are kept, in a folder of the
+    graph and of onnxruntime's version: an engine is never used for other weights.
+    """
+    rows: list[tuple[str, dict[str, Any]]] = [(PROVIDERS["cpu"], {})]
+    if provider in ("cuda", "tensorrt"):
+        # Full float32: the golden sequence is float32.
+        rows.insert(0, (PROVIDERS["cuda"], {"use_tf32": "0"}))
+    if provider == "tensorrt":
+        root = cache or _cache_folder() / "tensorrt"
+        folder = root / f"{sha256[:16]}-{onnxruntime.__version__}"
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {
+            "trt_engine_cache_enable": "1",
+            "trt_engine_cache_path": str(folder),
+            "trt_timing_cache_enable": "1",
+            "trt_timing_cache_path": str(root),
+            "trt_fp16_enable": "0",
+        }
+        rows.insert(0, (PROVIDERS["tensorrt"], settings))
+    return rows
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "solo"

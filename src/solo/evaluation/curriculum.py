@@ -1,0 +1,102 @@
+"""Curriculum curves of training runs, read from their TensorBoard files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solo.errors import SoloError
+
+TAG = "Curriculum/terrain_levels/mean"
+"""Mean level of all robots."""
+
+CEILING = 5.5
+"""Where the mean saturates when robots that solve the top level restart at a random one
+(paper)."""
+
+LAST_SHARE = 0.1
+"""Share of a curve that its final level is the mean of. Not stated in the paper; single
+iterations oscillate."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCurve:
+    """Mean curriculum level over the iterations of a run."""
+
+    name: str
+    iterations: np.ndarray
+    """int64 [T], increasing."""
+    levels: np.ndarray
+    """float64 [T]."""
+
+    @property
+    def final_level(self) -> float:
+        """Mean over the last tenth of the curve."""
+        count = max(1, round(LAST_SHARE * len(self.levels)))
+        return float(self.levels[-count:].mean())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "iterations": self.iterations.tolist(),
+            "levels": self.levels.tolist(),
+            "final_level": self.final_level,
+            "highest_level": float(self.levels.max()),
+        }
+
+
+def read_curve(folder: Path, name: str | None = None) -> LevelCurve:
+    """Read the curve of a run; of an iteration that was repeated, the last value.
+
+    Raises:
+        SoloError: The folder holds no such curve.
+    """
+    if not folder.is_dir():
+        raise SoloError(
+            f"There is no folder {str(folder)!r}. Give the folder of a training run."
+        )
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    # All values: the default keeps a random part of long curves. Orphans are what a
+    # resumed run repeats.
+    events = EventAccumulator(
+        str(folder), size_guidance={"scalars": 0}, purge_orphaned_data=False
+    )
+    events.Reload()
+    if TAG not in events.Tags()["scalars"]:
+        raise SoloError(
+            f"The folder {str(folder)!r} has no curve {TAG!r}. Give the folder of a "
+            "run of `solo train` that logs to TensorBoard and has done an iteration."
+        )
+    scalars = sorted(events.Scalars(TAG), key=lambda event: event.wall_time)
+    by_iteration = {event.step: event.value for event in scalars}
+    iterations = sorted(by_iteration)
+    return LevelCurve(
+        name=name or folder.resolve().name,
+        iterations=np.array(iterations, dtype=np.int64),
+        levels=np.array([by_iteration[i] for i in iterations], dtype=np.float64),
+    )
+
+
+def read_curves(folders: Sequence[Path], names: Sequence[str] = ()) -> list[LevelCurve]:
+    """Read the curves of several runs.
+
+    Args:
+        folders: Of the runs.
+        names: Labels, one per run; the folders' names if there are none.
+
+    Raises:
+        SoloError: A curve is missing, or the labels do not fit.
+    """
+    if names and len(names) != len(folders):
+        raise SoloError(
+            f"There are {len(names)} labels for {len(folders)} runs. Give one for each "
+            "run, or none."
+        )
+    labels = names or [None] * len(folders)
+    return [read_curve(f, name) for f, name in zip(folders, labels, strict=True)]

@@ -1,0 +1,221 @@
+"""The one rollout loop of all evaluations.
+
+A job has N rollouts, each with its own start. They are run in slots of a batched
+environment: when one ends, the next begins in its slot, and all N are run to their end,
+so short rollouts are not over-counted. What counts of a rollout is each control step
+from its start to the one that ended it, that one included; nothing afterwards.
+
+A rollout must not depend on the batch it is run in. Starts are drawn per rollout
+(`starts`), and vectorised arithmetic is kept from telling slots apart: a library may
+round the last rows of a batch differently from the others. So batches are multiples of
+`LANES` and rollout i always runs in a slot whose number is i modulo `LANES`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from solo.evaluation.protocols import LimitsCfg
+from solo.evaluation.starts import Start
+
+LANES = 32
+"""Two registers of 16 floats, the widest that CPUs have: torch's loops go in pairs."""
+
+
+class Outcome(Enum):
+    """How a rollout ended; everything but success is a failure."""
+
+    SUCCESS = "success"
+    FALL = "fall"
+    TIME_OUT = "time_out"
+    LEFT_PATCH = "left_patch"
+    """Walked off sideways or backwards, where the ground is not the terrain's."""
+    DIVERGED = "diverged"
+    """The physics broke down; must not happen."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepReport:
+    """What a control step led to, before anything was reset; B slots."""
+
+    position_m: np.ndarray
+    """Base relative to the origin of the rollout's patch, x and y, [B, 2]."""
+    has_fallen: np.ndarray
+    """bool [B]."""
+    has_diverged: np.ndarray
+    """bool [B]."""
+    measures: Mapping[str, np.ndarray]
+    """Name to values [B]."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What became of one rollout."""
+
+    index: int
+    """Number within the job."""
+    outcome: Outcome
+    steps: int
+    """Control steps, the last one included."""
+    distance_m: float
+    """Where it ended along +x from the origin."""
+    sideways_m: float
+    """The same along y."""
+    forward_m_s: float
+    """Forward command."""
+    patch: int
+    """Which patch it started on."""
+    measures: Mapping[str, float]
+    """Means over its steps."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        values = {**vars(self), "outcome": self.outcome.value}
+        return values | {"measures": dict(self.measures)}
+
+
+class RolloutEnv(Protocol):
+    """What the loop needs of an environment."""
+
+    num_slots: int
+    lanes: int
+    """Divides `num_slots`; see the head of this file."""
+    step_s: float
+    """Duration of a control step."""
+    half_patch_m: float
+    """Distance from an origin to the side of its patch."""
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Begin rollouts in some slots."""
+        ...
+
+    def observations(self) -> Any:
+        """What a policy acts on, all slots."""
+        ...
+
+    def step(self, actions: torch.Tensor) -> StepReport:
+        """One control step of all slots, busy or not."""
+        ...
+
+
+class Policy(Protocol):
+    """What acts."""
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Forget what was in some slots; rollouts begin there."""
+        ...
+
+    def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
+        """Actions [B, joints], and measures [B] of the states acted in.
+
+        A policy that reconstructs the terrain measures ``height_map_l1_m`` here.
+        """
+        ...
+
+
+@torch.inference_mode()
+def run_rollouts(
+    env: RolloutEnv,
+    policy: Policy,
+    starts: Sequence[Start],
+    limits: LimitsCfg,
+    on_end: Callable[[Rollout], None] = lambda rollout: None,
+) -> list[Rollout]:
+    """Run all rollouts of a job to their end.
+
+    Args:
+        env: The environment.
+        policy: What acts.
+        starts: One per rollout.
+        limits: When they end.
+        on_end: Called with each rollout that has ended.
+
+    Returns:
+        The rollouts in the order of their starts.
+    """
+    queues = [deque(starts[lane :: env.lanes]) for lane in range(env.lanes)]
+    running: list[Start | None] = [None] * env.num_slots
+    steps = np.zeros(env.num_slots, dtype=np.int64)
+    sums: dict[str, np.ndarray] = {}
+    max_steps = round(limits.time_s / env.step_s)
+    finished: dict[int, Rollout] = {}
+
+    def fill(slots: Sequence[int]) -> None:
+        begun: dict[int, Start] = {}
+        for slot in slots:
+            queue = queues[slot % env.lanes]
+            running[slot] = queue.popleft() if queue else None
+            steps[slot] = 0
+            for values in sums.values():
+                values[slot] = 0.0
+            if (start := running[slot]) is not None:
+                begun[slot] = start
+        if begun:
+            env.begin(list(begun), list(begun.values()))
+            policy.begin(list(begun), list(begun.values()))
+
+    fill(range(env.num_slots))
+    while any(start is not None for start in running):
+        actions, seen = policy.act(env.observations())
+        report = env.step(actions)
+        steps += 1
+        for name, values in {**report.measures, **seen}.items():
+            # Slots that wait may hold anything; they are cleared when they begin.
+            sums.setdefault(name, np.zeros(env.num_slots))[:] += values
+        outcomes = classify(report, steps, max_steps, limits.pass_m, env.half_patch_m)
+        ended = []
+        for slot, start in enumerate(running):
+            outcome = outcomes[slot]
+            if start is None or outcome is None:
+                continue
+            taken = int(steps[slot])
+            finished[start.index] = Rollout(
+                index=start.index,
+                outcome=outcome,
+                steps=taken,
+                distance_m=float(report.position_m[slot, 0]),
+                sideways_m=float(report.position_m[slot, 1]),
+                forward_m_s=start.forward_m_s,
+                patch=start.patch,
+                measures={n: float(v[slot]) / taken for n, v in sums.items()},
+            )
+            on_end(finished[start.index])
+            ended.append(slot)
+        if ended:
+            fill(ended)
+    return [finished[start.index] for start in starts]
+
+
+def classify(
+    report: StepReport,
+    steps: np.ndarray,
+    max_steps: int,
+    pass_m: float,
+    half_patch_m: float,
+) -> list[Outcome | None]:
+    """How the rollout of each slot has ended with this step; None where it goes on.
+
+    Whoever falls in the step that passes the line has failed; whoever passes it in the
+    last step has not.
+    """
+    x, y = report.position_m.T
+    # Later ones win.
+    rules = (
+        (Outcome.TIME_OUT, steps >= max_steps),
+        (Outcome.LEFT_PATCH, (np.abs(y) > half_patch_m) | (x < -half_patch_m)),
+        (Outcome.SUCCESS, (x > pass_m) & (np.abs(y) <= half_patch_m)),
+        (Outcome.FALL, report.has_fallen),
+        (Outcome.DIVERGED, report.has_diverged),
+    )
+    outcomes: list[Outcome | None] = [None] * len(steps)
+    for outcome, holds in rules:
+        for slot in np.flatnonzero(holds):
+            outcomes[slot] = outcome
+    return outcomes

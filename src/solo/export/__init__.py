@@ -1,0 +1,1 @@
+"""From trained networks to a policy bundle that runs without torch."""

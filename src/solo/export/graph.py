@@ -1,0 +1,239 @@
+"""The whole policy as one module for ONNX: sensors and state in, action and state out.
+
+    image, proprioception ---> reconstructor ---> map, velocity ---> student ---> action
+    tokens, started --------->              ---> tokens, started
+    h, c ------------------------------------------------------->        ---> h, c
+
+Normalisation is inside. All inputs have a batch of one. The names of the weights are
+kept, so that `solo.export.read` can make the torch modules again from the file alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from solo.errors import SoloError
+from solo.export.lean import reconstruct
+from solo.networks.export import RecurrentExport
+from solo.networks.reconstruction.interface import Reconstructor
+from solo.networks.reconstruction.query_reconstructor import QueryReconstructor
+from solo.networks.student import StudentModel
+
+OPSET = 18
+"""Version of ONNX's operators; onnxruntime 1.20 and TensorRT 10 know it."""
+
+VELOCITY_GROUPS = ("reconstructed_velocity", "base_velocity")
+"""Names of the student's group that the reconstructor's velocity takes the place of."""
+
+
+class PolicyGraph(nn.Module):
+    """Reconstructor and student, on whole windows: nothing is reused between steps."""
+
+    sensor_names: tuple[str, ...] = ("depth", "proprioception")
+    view_names: tuple[str, ...] = ("actions", "height_map", "velocity", "attention")
+    state_names: tuple[str, ...] = ("h", "c")
+
+    def __init__(self, student: StudentModel, reconstructor: Reconstructor) -> None:
+        """Copy both networks.
+
+        Raises:
+            SoloError: The student needs what no reconstructor gives.
+        """
+        super().__init__()
+        self.student = RecurrentExport(student)
+        self.reconstructor = copy.deepcopy(reconstructor)
+        self.io = reconstructor.io
+        self.map_cells = student.height_map_cfg.cells
+        self.groups = tuple(_kind(group) for group in student.obs_groups)
+        if self.io.height_map != student.height_map_cfg:
+            raise SoloError(
+                f"The reconstructor's map is {self.io.height_map} but the student's is "
+                f"{student.height_map_cfg}. Export networks of one training."
+            )
+        self.eval().requires_grad_(False)
+
+    def forward(
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        h: torch.Tensor,
+        c: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        """Compute one step.
+
+        Args:
+            depth: Images [1, T, H, W].
+            proprioception: Frames [1, T, D].
+            h: Output of the student's memory [layers, 1, hidden].
+            c: State of the student's memory, of the same shape.
+
+        Returns:
+            Action [1, joints], map [1, Y, X], velocity [1, 3], attention [1, Y', X'],
+            and the new h, c.
+        """
+        outputs, _ = self.reconstructor(depth, proprioception)
+        return self.act(outputs["height"], outputs["velocity"], proprioception, h, c)
+
+    def act(
+        self,
+        height: torch.Tensor,
+        velocity: torch.Tensor,
+        proprioception: torch.Tensor,
+        h: torch.Tensor,
+        c: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        """The student's part; see `forward`."""
+        height_map = full_map(height, self.io.map_stride, self.map_cells)
+        sources = {"proprioception": proprioception[:, -1], "velocity": velocity}
+        student = self.student
+        vector = student.obs_normalizer(
+            torch.cat([sources[group] for group in self.groups], dim=-1)
+        )
+        features, weights = student.encoder(vector, height_map)
+        frame = vector[:, student.memory_start : student.memory_stop]
+        recalled, (h_out, c_out) = student.memory(frame.unsqueeze(0), (h, c))
+        latent = torch.cat([features, vector, recalled.squeeze(0)], dim=-1)
+        action = student.deterministic_output(student.mlp(latent))
+        return action, height_map, velocity, weights.mean(dim=1), h_out, c_out
+
+    def initial_state(self) -> tuple[torch.Tensor, ...]:
+        """State at the beginning of an episode: zeros."""
+        state = torch.zeros(self.student.state_shape)
+        return state, state.clone()
+
+    def dummy_inputs(self) -> tuple[torch.Tensor, ...]:
+        """Inputs at the beginning of an episode, for tracing."""
+        io = self.io
+        return (
+            torch.zeros(1, io.depth_frames, *io.depth_shape),
+            torch.zeros(1, io.proprioception_frames, io.proprioception_dim),
+            *self.initial_state(),
+        )
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the graph's inputs."""
+        return [*self.sensor_names, *(f"{name}_in" for name in self.state_names)]
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the graph's outputs."""
+        return [*self.view_names, *(f"{name}_out" for name in self.state_names)]
+
+
+class StreamingGraph(PolicyGraph):
+    """The same with the Query Reconstructor, which encodes each image once.
+
+    The tokens of the last 13 steps go in and come out. Zeros in ``started`` begin an
+    episode: the image then stands in for older ones.
+    """
+
+    sensor_names = ("image", "proprioception")
+    state_names = ("h", "c", "tokens", "started")
+    reconstructor: QueryReconstructor
+
+    def forward(
+        self,
+        image: torch.Tensor,
+        proprioception: torch.Tensor,
+        h: torch.Tensor,
+        c: torch.Tensor,
+        tokens: torch.Tensor,
+        started: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        """Compute one step.
+
+        Args:
+            image: Newest image [1, H, W].
+            proprioception: Frames [1, T, D].
+            h: Output of the student's memory [layers, 1, hidden].
+            c: State of the student's memory, of the same shape.
+            tokens: Visual tokens of the steps before [1, 13, N, D], oldest first.
+            started: Whether there are any [1].
+
+        Returns:
+            As `PolicyGraph.forward`, and the new tokens and started.
+        """
+        model = self.reconstructor
+        newest = model.encode_frame(image)  # [1, N, D]
+        shifted = torch.cat([tokens[0, 1:], newest])
+        tokens = torch.where(started > 0.5, shifted, newest.expand_as(shifted))
+        window = tokens[:: model.io.depth_stride]
+        height, velocity = reconstruct(model, window, proprioception[0])
+        acted = self.act(height, velocity, proprioception, h, c)
+        return *acted, tokens.unsqueeze(0), torch.ones_like(started)
+
+    def initial_state(self) -> tuple[torch.Tensor, ...]:
+        """State at the beginning of an episode: zeros."""
+        return *super().initial_state(), *self.reconstructor.initial_state(1, "cpu")
+
+    def dummy_inputs(self) -> tuple[torch.Tensor, ...]:
+        """Inputs at the beginning of an episode, for tracing."""
+        depth, proprioception, *state = super().dummy_inputs()
+        return depth[:, -1], proprioception, *state
+
+
+def make_graph(
+    student: StudentModel, reconstructor: Reconstructor, streaming: bool = True
+) -> PolicyGraph:
+    """What runs on a robot: streaming where the method and the caller allow it."""
+    if streaming and isinstance(reconstructor, QueryReconstructor):
+        return StreamingGraph(student, reconstructor)
+    return PolicyGraph(student, reconstructor)
+
+
+def write_graph(graph: PolicyGraph, path: Path) -> None:
+    """Write a graph on CPU as ONNX.
+
+    Constants are left to the runtime, which folds them when it loads the file: folding
+    here would rename the weights.
+    """
+    graph.eval()
+    # A graph "in training" keeps weights apart that happen to be equal, such as the
+    # zeros that biases begin with. Nothing inside looks at it.
+    graph.training = True
+    with warnings.catch_warnings():
+        # That sizes become constants, which is wanted.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            graph,
+            graph.dummy_inputs(),
+            str(path),
+            opset_version=OPSET,
+            input_names=graph.input_names,
+            output_names=graph.output_names,
+            do_constant_folding=False,
+            training=torch.onnx.TrainingMode.PRESERVE,
+            dynamo=False,
+        )
+    graph.eval()
+
+
+def full_map(height: torch.Tensor, stride: int, cells: tuple[int, int]) -> torch.Tensor:
+    """The whole map [B, Y, X] from the reconstructed cells [B, Y', X'].
+
+    Every reconstructed cell stands for its neighbours that were left out, so that
+    taking every n-th cell gives the input back.
+    """
+    batch, rows, columns = height.shape
+    grown = height.view(batch, rows, 1, columns, 1)
+    grown = grown.expand(-1, -1, stride, -1, stride)
+    grown = grown.reshape(batch, rows * stride, columns * stride)
+    return grown[:, : cells[0], : cells[1]]
+
+
+def _kind(group: str) -> str:
+    """What a vector group of the student is on a robot."""
+    if group == "proprioception":
+        return group
+    if group in VELOCITY_GROUPS:
+        return "velocity"
+    raise SoloError(
+        f"The policy looks at {group!r}, which a robot cannot measure. Only the "
+        "student of the perceptive stage can be exported."
+    )

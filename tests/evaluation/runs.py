@@ -1,0 +1,36 @@
+"""Run folders without a training: fresh networks under the names of a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from rsl_rl.utils import resolve_callable
+from tensordict import TensorDict
+
+from solo.envs.observations_cfg import GROUPS
+from solo.files import write_json
+from solo.robots.g1 import G1
+from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
+from solo.stages.profiles import SMOKE
+
+
+def write_run(folder: Path, stage: str, seed: int = 0) -> Path:
+    """Write ``run.json`` and ``model_3.pt`` of an untrained network."""
+    folder.mkdir(parents=True)
+    make_cfg = {"teacher": make_teacher_cfg, "student": make_student_cfg}[stage]
+    actor: dict[str, Any] = make_cfg(G1, SMOKE, None)["actor"]
+    cls = resolve_callable(actor.pop("class_name"))
+    shapes = {name: (84,) for name in ("proprioception", "teacher_proprioception")}
+    shapes |= {"base_velocity": (3,), "height_map": (16, 32)}
+    groups = list(GROUPS[stage])
+    obs = TensorDict({g: torch.zeros(2, *shapes[g]) for g in groups}, batch_size=[2])
+    torch.manual_seed(seed)
+    model = cls(obs, {"actor": groups}, "actor", len(G1.joint_names), **actor)
+    state = {"actor_state_dict": model.state_dict(), "iter": 3, "infos": {}}
+    torch.save(state, folder / "model_3.pt")
+    run = {"stage": stage, "robot": "g1", "profile": asdict(SMOKE)}
+    write_json(folder / "run.json", run)
+    return folder

@@ -1,0 +1,71 @@
+"""``docs/metrics.md`` defines what is logged."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from solo.algorithms.perception_checks import DEPTH_CHANGES
+from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
+from solo.evaluation.protocols import LEVEL_GROUPS
+from solo.evaluation.rollout import Outcome
+from solo.evaluation.sim_env import MEASURES
+from solo.motions.checks import LIMITS
+from solo.robots.g1 import G1
+from solo.stages.env_cfg import make_stage_env_cfg
+from solo.stages.profiles import SMOKE
+
+ROOT = Path(__file__).parents[2]
+DEFINED = set(re.findall(r"`([^`]+)`", (ROOT / "docs" / "metrics.md").read_text()))
+
+
+def assert_defined(*names: str) -> None:
+    missing = [name for name in names if name not in DEFINED]
+    assert not missing, f"docs/metrics.md does not define {missing}"
+
+
+def test_terms_of_the_environment():
+    motions: object = object()  # Only stored in the configuration.
+    cfg = make_stage_env_cfg(G1, "teacher", SMOKE, motions)  # type: ignore[arg-type]
+    assert set(make_locomotion_env_cfg(G1).rewards) <= set(cfg.rewards)
+    assert_defined(*cfg.rewards, *cfg.terminations)
+    assert_defined(*(f"Episode_Metrics/{name}" for name in cfg.metrics))
+    assert {"terrain_levels", "ease_in", "assist"} == set(cfg.curriculum)
+    assert_defined(
+        "Curriculum/terrain_levels/mean", "Curriculum/terrain_levels/TERRAIN"
+    )
+    assert_defined("Curriculum/ease_in", "Curriculum/assist")
+
+
+def test_what_evaluations_report():
+    assert_defined(*(outcome.value for outcome in Outcome))
+    assert_defined(*MEASURES, *LEVEL_GROUPS, "height_map_l1_m", "top/TERRAIN")
+
+
+def test_qualities_of_motions():
+    assert_defined(*LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("file", "prefix"),
+    [
+        ("algorithms/amp.py", "amp_"),
+        ("algorithms/ta_mse.py", "ta_"),
+        ("algorithms/ta_mse.py", "teacher_d"),
+        ("algorithms/teacher_matching.py", "teacher_m"),
+        ("algorithms/reconstruction.py", "recon_l"),
+        ("algorithms/perceptive_ta_mse.py", "recon_"),
+    ],
+)
+def test_losses(file, prefix):
+    source = (ROOT / "src" / "solo" / file).read_text()
+    keys = set(re.findall(rf'"({prefix}\w+)"', source)) - {"amp_state_dict", "amp_cfg"}
+    names = re.findall(r"names = (\(.*?\))", source)
+    if file.endswith("amp.py"):
+        keys |= {f"amp_{n}" for n in re.findall(r'"(\w+)"', " ".join(names))}
+        assert len(keys) == 8
+    assert keys
+    assert_defined(*(f"Loss/{key}" for key in keys))
+    assert {"normal", "zeroed", "shuffled"} == set(DEPTH_CHANGES)
