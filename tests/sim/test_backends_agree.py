@@ -15,6 +15,7 @@ import pytest
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 
+from solo.envs.events_cfg import start_gently
 from solo.envs.grid_terrain import GridTerrain
 from solo.envs.locomotion_env_cfg import (
     make_locomotion_env_cfg,
@@ -44,6 +45,7 @@ def make(backend) -> ManagerBasedRlEnv:
             ("flat", "stairs_up_30"), num_levels=1, difficulty=0.4, border_m=2.0
         ),
     )
+    start_gently(cfg.events)  # Robots that tumble at once are chaotic, not different.
     env = make_env(cfg)
     env.reset(seed=1)
     return env
