@@ -67,6 +67,7 @@ def bench_sim(cfg: SimBenchCfg) -> dict[str, Any]:
             "native_steps_per_s": steps / native_s,
             "raw_steps_per_s": steps / raw_s,
             "fraction_of_raw": raw_s / native_s,
+            "height_map_share": _time_height_map(env) * steps / cfg.num_envs / native_s,
             "num_envs": cfg.num_envs,
             "threads": sim.num_threads,
             "startup_s": startup_s,
@@ -129,6 +130,15 @@ def _alternate(
             progress.advance(task)
         raw_s += raw.replay(recordings)
     return native_s, raw_s
+
+
+def _time_height_map(env: ManagerBasedRlEnv, repeats: int = 50) -> float:
+    """Seconds that the height maps of one step take."""
+    term = env.observation_manager.get_term_cfg("height_map", "height_map")
+    start = time.perf_counter()
+    for _ in range(repeats):
+        term.func(env, **term.params)
+    return (time.perf_counter() - start) / repeats
 
 
 def _time_stock(
