@@ -131,3 +131,28 @@ def test_foot_across_a_step_is_penalised():
     stand_still(env, 1)
     value = cfg.func(env, **cfg.params)
     assert value.tolist() == pytest.approx([0.0, 1.4, 1.4])
+
+
+def test_velocities_in_the_base_frame(env):
+    env.reset()
+    robot = env.scene["robot"]
+    velocity = torch.zeros(4, 6)
+    velocity[:, 2] = 0.5  # Upwards.
+    velocity[:, 3:5] = torch.tensor([0.3, -0.4])  # Roll and pitch rates.
+    robot.write_root_link_velocity_to_sim(velocity)
+    env.sim.forward()
+    assert term(env, "lin_vel_z_l2").tolist() == pytest.approx([0.25] * 4, rel=1e-3)
+    # The robots face along x, so the rates are those of the base.
+    assert term(env, "ang_vel_xy_l2").tolist() == pytest.approx([0.25] * 4, rel=1e-3)
+
+
+def test_action_rate_and_joint_acceleration(env):
+    env.reset()
+    env.step(torch.full((4, 25), 0.1))
+    env.step(torch.full((4, 25), 0.3))
+    # 25 joints, each changed by 0.2.
+    assert term(env, "action_rate_l2").tolist() == pytest.approx([1.0] * 4, rel=1e-4)
+    acceleration = env.scene["robot"].data.joint_acc
+    by_hand = [sum(float(a) ** 2 for a in row) for row in acceleration]
+    assert term(env, "dof_acc_l2").tolist() == pytest.approx(by_hand, rel=1e-4)
+    assert min(by_hand) > 0.0
