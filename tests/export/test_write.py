@@ -116,9 +116,12 @@ def test_export_of_a_run(run, tmp_path, capsys):
     assert result["iteration"] == 3
     assert result["bundle_bytes"] == output.stat().st_size
     assert "25 joints, 50 Hz" in capsys.readouterr().out
-    same, made = load_bundle(bundle_path()).metadata, load_bundle(output).metadata
+    same, loaded = load_bundle(bundle_path()).metadata, load_bundle(output)
+    made = loaded.metadata
     assert made["graph"]["sha256"] == same["graph"]["sha256"]
-    assert made["golden"] == same["golden"]
+    # What torch made of the sequence may differ in the last bit, run by run.
+    assert made["golden"]["steps"] == same["golden"]["steps"]
+    assert loaded.golden_difference < 1e-5
     assert made["training"]["iteration"] == 3
 
 
