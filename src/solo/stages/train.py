@@ -144,7 +144,9 @@ def _learn(
         runner.learn(left)
     except KeyboardInterrupt:
         stopped = True
-        runner.save(str(cfg.output / f"model_{runner.current_learning_iteration}.pt"))
+        path = cfg.output / f"model_{runner.current_learning_iteration}.pt"
+        if not path.exists():  # A whole iteration is better than one cut short.
+            runner.save(str(path))
         print("Stopped; the last iteration is saved. --resume goes on.")
     return {
         "output": str(cfg.output),
