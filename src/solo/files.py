@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -38,3 +39,29 @@ def write_json(path: Path, value: Any) -> None:
     """Write a result as JSON."""
     with written_aside(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n")
+
+
+@contextmanager
+def owned_folder(folder: Path) -> Iterator[None]:
+    """Create a folder if need be and keep other processes of ours out of it.
+
+    Raises:
+        SoloError: The folder cannot be written, or another process has it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise SoloError(
+            f"Cannot write to the folder {str(folder)!r}: {error.strerror or error}. "
+            "Choose another --output."
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SoloError(
+                f"Another process works in {str(folder)!r}. Stop it or wait for it, or "
+                "choose another --output."
+            ) from None
+        yield

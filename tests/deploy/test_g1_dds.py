@@ -270,6 +270,6 @@ def test_no_robot_and_another_machine_are_clear_errors(contract, model, domain):
             G1Robot(contract.joints, cfg).start()
 
 
-def test_missing_interface_is_one_clear_error(contract):
+def test_missing_interface_is_one_clear_error(contract, domain):
     with pytest.raises(SoloError, match=r"nosuch0.*--interface"):
-        G1Robot(contract.joints, G1Cfg(interface="nosuch0", domain_id=9)).start()
+        G1Robot(contract.joints, G1Cfg(interface="nosuch0", domain_id=domain)).start()

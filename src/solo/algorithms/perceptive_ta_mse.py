@@ -41,7 +41,7 @@ from solo.algorithms.reconstruction import (
     ReconstructionLearner,
     ReconstructionLearnerCfg,
 )
-from solo.algorithms.ta_mse import TaMse, _peek
+from solo.algorithms.ta_mse import TaMse, peek
 from solo.errors import SoloError
 from solo.networks.reconstruction.interface import Outputs
 
@@ -142,7 +142,7 @@ class PerceptiveTaMse(TaMse):
         return self._seen
 
     def _gap(self, seen: TensorDict) -> torch.Tensor:
-        return self._disagree(_peek(self.actor, seen), _peek(self.teacher, seen))
+        return self._disagree(peek(self.actor, seen), peek(self.teacher, seen))
 
     @property
     def share(self) -> float:

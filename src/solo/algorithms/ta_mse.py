@@ -147,7 +147,7 @@ class TaMse(PpoAmp):
         if self.penalty_weight > 0.0:
             with torch.no_grad():
                 self.disagreement[-1] = self._disagree(
-                    _peek(self.actor, obs), _peek(self.teacher, obs)
+                    peek(self.actor, obs), peek(self.teacher, obs)
                 )
             within = (self.storage.dones == 0).squeeze(-1)  # [T, B]
             penalty = self.penalty_weight * self.disagreement[1:] * within
@@ -209,7 +209,7 @@ class TaMse(PpoAmp):
         return algorithm
 
 
-def _peek(model: MLPModel, obs: TensorDict) -> torch.Tensor:
+def peek(model: MLPModel, obs: TensorDict) -> torch.Tensor:
     """Mean action [B, joints] of a model whose hidden state stays as it is."""
     hidden_state = model.get_hidden_state()
     mean = model(obs)

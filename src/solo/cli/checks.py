@@ -8,6 +8,8 @@ from pathlib import Path
 
 from solo.errors import SoloError
 
+_MAX_PORT = 65535
+
 
 def check_at_least(option: str, value: int | float, minimum: int | float) -> None:
     """Refuse a number that is too small."""
@@ -37,4 +39,20 @@ def check_picture_path(path: Path, endings: Sequence[str]) -> None:
         raise SoloError(
             f"Cannot write {str(path)!r}: the folder {str(path.parent)!r} does not "
             "exist. Create it or choose another --output."
+        )
+
+
+def check_port(port: int) -> None:
+    """Refuse a number that is no port."""
+    check_at_least("port", port, 1)
+    if port > _MAX_PORT:
+        raise SoloError(f"--port is {port}; it must be at most {_MAX_PORT}.")
+
+
+def check_difficulty(difficulty: float | None) -> None:
+    """Refuse a difficulty outside 0 to 1; None stands for the curriculum's levels."""
+    if difficulty is not None and not 0.0 <= difficulty <= 1.0:
+        raise SoloError(
+            f"--difficulty is {difficulty}; it must be from 0 to 1. Leave it out for "
+            "the curriculum's levels."
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from solo.cli.checks import check_at_least
+from solo.cli.checks import check_at_least, check_difficulty, check_port
 from solo.errors import SoloError
 from solo.files import write_json, written_aside
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from solo.viewer.demo_run import Rollout
-
-_MAX_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,8 @@ class Demo:
         check_at_least("seconds", self.seconds, 0.02)
         check_at_least("num_robots", self.num_robots, 1)
         check_at_least("seed", self.seed, 0)
-        check_at_least("port", self.port, 1)
-        if self.port > _MAX_PORT:
-            raise SoloError(f"--port is {self.port}; it must be at most {_MAX_PORT}.")
-        if self.difficulty is not None and not 0.0 <= self.difficulty <= 1.0:
-            raise SoloError(
-                f"--difficulty is {self.difficulty}; it must be from 0 to 1. Leave it "
-                "out for the curriculum's levels."
-            )
+        check_port(self.port)
+        check_difficulty(self.difficulty)
 
     def _show(self, env: ManagerBasedRlEnv) -> dict[str, Any]:
         from solo.envs.agents import make_agent

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_picture_path
+from solo.cli.checks import (
+    check_at_least,
+    check_difficulty,
+    check_picture_path,
+    check_port,
+)
 from solo.errors import SoloError, unknown_name
 from solo.files import written_aside
 from solo.terrains.variants import get_variant
@@ -20,7 +25,6 @@ if TYPE_CHECKING:
     from solo.envs.agents import Agent
     from solo.viewer.play_run import Tally
 
-_MAX_PORT = 65535
 _PICTURE = Path("play.png")
 
 
@@ -91,15 +95,9 @@ class Play:
     def _check_options(self) -> None:
         check_at_least("num_envs", self.num_envs, 1)
         check_at_least("seed", self.seed, 0)
-        check_at_least("port", self.port, 1)
         check_at_least("frame_steps", self.frame_steps, 1)
-        if self.port > _MAX_PORT:
-            raise SoloError(f"--port is {self.port}; it must be at most {_MAX_PORT}.")
-        if self.difficulty is not None and not 0.0 <= self.difficulty <= 1.0:
-            raise SoloError(
-                f"--difficulty is {self.difficulty}; it must be from 0 to 1. Leave it "
-                "out for the curriculum's levels."
-            )
+        check_port(self.port)
+        check_difficulty(self.difficulty)
         for name in self.terrains:
             get_variant(name)
         if len(set(self.terrains)) != len(self.terrains):

@@ -8,7 +8,6 @@ results of another one.
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
 import json
 import platform
@@ -24,7 +23,7 @@ from solo.evaluation.metrics import summarise, summarise_cell
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol
 from solo.evaluation.rollout import Rollout
-from solo.files import write_json
+from solo.files import owned_folder, write_json
 
 CONFIG, RESULT, CELLS = "config.json", "result.json", "cells"
 
@@ -91,22 +90,8 @@ def open_results(folder: Path, config: Mapping[str, Any]) -> Iterator[None]:
     Raises:
         SoloError: The folder holds another evaluation, cannot be written or is in use.
     """
-    try:
-        (folder / CELLS).mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        raise SoloError(
-            f"Cannot write to the folder {str(folder)!r}: {error.strerror or error}. "
-            "Choose another --output."
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SoloError(
-                f"Another process evaluates in {str(folder)!r}. Wait for it, or choose "
-                "another --output."
-            ) from None
+    with owned_folder(folder):
+        (folder / CELLS).mkdir(exist_ok=True)
         path = folder / CONFIG
         if path.exists():
             found = _read(path)

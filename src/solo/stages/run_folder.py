@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from solo.errors import SoloError
-from solo.files import write_json
+from solo.files import owned_folder, write_json
 
 CONFIG = "run.json"
 """What the run was started with."""
@@ -40,22 +39,7 @@ def open_run(folder: Path, config: dict[str, Any], resume: bool) -> Iterator[Non
     Raises:
         SoloError: The folder holds another run, none to resume, or is in use.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        raise SoloError(
-            f"Cannot write to the folder {str(folder)!r}: {error.strerror or error}. "
-            "Choose another --output."
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SoloError(
-                f"Another process trains in {str(folder)!r}. Stop it, or choose "
-                "another --output."
-            ) from None
+    with owned_folder(folder):
         _check(folder, config, resume)
         yield
 

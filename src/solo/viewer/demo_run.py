@@ -62,15 +62,19 @@ def make_demo_env(
     )
     cfg.events = {k: event for k, event in cfg.events.items() if event.mode == "reset"}
     env = make_env(cfg)
+    place_robots(env)
+    return env
+
+
+def place_robots(env: ManagerBasedRlEnv) -> None:
+    """Spread the robots over the columns and levels of the terrain."""
     terrain = grid_terrain(env)
     assert terrain.terrain_origins is not None
     assert terrain.env_origins is not None
-    num_levels, num_columns = terrain.terrain_origins.shape[:2]
-    levels, columns = spread(num_robots, num_levels, num_columns)
+    levels, columns = spread(env.num_envs, *terrain.terrain_origins.shape[:2])
     terrain.terrain_levels[:] = torch.from_numpy(levels)
     terrain.terrain_types[:] = torch.from_numpy(columns)
     terrain.env_origins[:] = terrain.terrain_origins[levels, columns]
-    return env
 
 
 def spread(

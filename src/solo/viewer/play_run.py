@@ -16,7 +16,7 @@ from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.make import make_env
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FALL
-from solo.viewer.demo_run import spread
+from solo.viewer.demo_run import place_robots
 from solo.viewer.sight import Eyes, Sight
 
 
@@ -107,7 +107,7 @@ def make_play_env(cfg: PlayCfg) -> ManagerBasedRlEnv:
     if "depth" in env_cfg.observations and not cfg.clean_depth:
         env_cfg.observations["depth"] = load_env_cfg(cfg.task).observations["depth"]
     env = make_env(env_cfg)
-    _place_robots(env)
+    place_robots(env)
     return env
 
 
@@ -138,16 +138,6 @@ def describe_place(env: ManagerBasedRlEnv, robot: int) -> str:
     difficulty = terrain.terrain_scene.difficulties[int(terrain.terrain_levels[robot])]
     name = terrain.variant_names[int(terrain.terrain_types[robot])]
     return f"{name}, difficulty {difficulty:.2f}"
-
-
-def _place_robots(env: ManagerBasedRlEnv) -> None:
-    terrain = grid_terrain(env)
-    assert terrain.terrain_origins is not None
-    assert terrain.env_origins is not None
-    levels, columns = spread(env.num_envs, *terrain.terrain_origins.shape[:2])
-    terrain.terrain_levels[:] = torch.from_numpy(levels)
-    terrain.terrain_types[:] = torch.from_numpy(columns)
-    terrain.env_origins[:] = terrain.terrain_origins[levels, columns]
 
 
 def _moment(env: ManagerBasedRlEnv, eyes: Eyes, robot: int, tally: Tally) -> Moment:
