@@ -14,7 +14,8 @@ from solo.algorithms.perception import (
     full_map,
     kept_cells,
 )
-from solo.algorithms.perception_checks import depth_ablation, mean_per_terrain
+from solo.algorithms.perception_checks import depth_ablation
+from solo.algorithms.terrain_means import mean_per_terrain
 from solo.networks.reconstruction import RECONSTRUCTORS, make_reconstructor
 from tests.algorithms.tiny_perceptive import (
     IO,

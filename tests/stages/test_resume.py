@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 import torch
 
+from solo.networks.reconstruction.interface import ReconstructionIoCfg
 from solo.robots.g1 import G1
 from solo.stages.learner_state import learner_state, set_learner_state
+from solo.stages.perceptive import train_perceptive
+from solo.stages.perceptive_cfg import PERCEPTION
 from solo.stages.profiles import SMOKE
 from solo.stages.run_folder import checkpoints
 from solo.stages.runner import load_checkpoint
@@ -24,20 +27,28 @@ from solo.stages.student import train_student
 from solo.stages.teacher import train_teacher
 from solo.stages.train import TrainCfg
 from solo.terrains import TerrainSceneCfg
+from tests.networks.reconstruction.helpers import SIZES
 
 TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
 PROFILE = replace(SMOKE, save_interval=1, num_envs=(4, 4, 4))
 STEPS = 24
-ITERATIONS = {"teacher": 6, "student": 4}
+ITERATIONS = {"teacher": 6, "student": 4, "perceptive": 4}
+IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
 
 
-def run(stage: str, output: Path, teacher: Path, **changes: Any) -> dict[str, Any]:
+def run(stage: str, output: Path, before: Path, **changes: Any) -> dict[str, Any]:
+    """Train a stage on the run of the one before."""
     cfg = TrainCfg(G1, PROFILE, output, terrain=TERRAIN, iterations=ITERATIONS[stage])
     cfg = replace(cfg, **changes)
-    return train_teacher(cfg) if stage == "teacher" else train_student(cfg, teacher)
+    if stage == "teacher":
+        return train_teacher(cfg)
+    if stage == "student":
+        return train_student(cfg, before)
+    perception = replace(PERCEPTION["smoke"], network={"io": IO, **SIZES["qr"]})
+    return train_perceptive(cfg, before, "qr", perception=perception)
 
 
-def run_until_killed(stage: str, output: Path, teacher: Path, iteration: int) -> None:
+def run_until_killed(stage: str, output: Path, before: Path, iteration: int) -> None:
     """Train in another process, which dies in the middle of an iteration."""
     code = f"""
 import os, signal
@@ -52,7 +63,7 @@ def step_or_die(self, actions):
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, actions)
 VecEnv.step = step_or_die
-test_resume.run({stage!r}, Path({str(output)!r}), Path({str(teacher)!r}))
+test_resume.run({stage!r}, Path({str(output)!r}), Path({str(before)!r}))
 """
     root = Path(__file__).parent.parent.parent
     result = subprocess.run([sys.executable, "-c", code], cwd=root, check=False)
@@ -86,29 +97,44 @@ def straight_teacher(tmp_path_factory) -> Path:
     return output
 
 
+@pytest.fixture(scope="module")
+def straight_student(straight_teacher, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("straight") / "student"
+    run("student", output, straight_teacher)
+    return output
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ITERATIONS)
-def test_killed_and_resumed_is_the_same_to_the_bit(stage, straight_teacher, tmp_path):
-    straight = straight_teacher
-    if stage == "student":
-        straight = tmp_path / "straight"
-        run(stage, straight, straight_teacher)
+def test_killed_and_resumed_is_the_same_to_the_bit(
+    stage, straight_teacher, straight_student, tmp_path
+):
+    before, straight = {
+        "teacher": (straight_teacher, straight_teacher),
+        "student": (straight_teacher, straight_student),
+        "perceptive": (straight_student, tmp_path / "straight"),
+    }[stage]
+    if stage == "perceptive":
+        run(stage, straight, before)
     killed = tmp_path / "killed"
     half = ITERATIONS[stage] // 2
-    run_until_killed(stage, killed, straight_teacher, half)
-    run(stage, killed, straight_teacher, resume=True)
+    run_until_killed(stage, killed, before, half)
+    run(stage, killed, before, resume=True)
 
     last = f"model_{ITERATIONS[stage] - 1}.pt"
     expected, found = load_checkpoint(straight / last), load_checkpoint(killed / last)
     keys = {"actor_state_dict", "critic_state_dict", "optimizer_state_dict"}
     assert keys | {"amp_state_dict"} <= expected.keys()
-    assert expected["infos"]["env"]["common_step_counter"] == 2 * half * STEPS
+    # The perceptive stage goes on counting from the student's.
+    begun = ITERATIONS["student"] * STEPS if stage == "perceptive" else 0
+    steps = expected["infos"]["env"]["common_step_counter"]
+    assert steps == begun + 2 * half * STEPS
     # Networks, normalisers, optimisers, replay, curriculum, simulation, random state.
     assert set(differences(expected, found)) <= {"/infos/total_time_s"}
-    before = load_checkpoint(killed / f"model_{half - 1}.pt")
+    halfway = load_checkpoint(killed / f"model_{half - 1}.pt")
     qpos = "/infos/env_snapshot/tensors/state/qpos/exact"
-    assert qpos in set(differences(before, found))
-    if stage == "student":
+    assert qpos in set(differences(halfway, found))
+    if stage != "teacher":
         hidden, cell = found["infos"]["learner"]["hidden_states"]["actor"]
         assert hidden.any()
         assert cell.any()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 import yaml
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from solo.errors import SoloError
 from solo.robots.g1 import G1
@@ -87,6 +88,10 @@ def test_student_and_its_baselines_train(teacher, tmp_path, objective):
     assert saved.keys() == expected.keys()
     for name, value in saved.items():
         assert torch.equal(value, expected[name]), name  # Frozen to the bit.
+    events = EventAccumulator(str(cfg.output))
+    events.Reload()
+    gaps = [events.Scalars(f"Loss/teacher_gap_on/{t}") for t in TERRAIN.variants]
+    assert all(gap[-1].value > 0.0 for gap in gaps)
 
 
 def test_a_missing_teacher_gets_one_line(tmp_path):

@@ -30,13 +30,7 @@ from solo.algorithms.perception import (
     WINDOW,
     Perceiver,
 )
-from solo.algorithms.perception_checks import (
-    RolloutErrors,
-    Terrain,
-    depth_ablation,
-    mean_per_terrain,
-    terrain_of,
-)
+from solo.algorithms.perception_checks import RolloutErrors, depth_ablation
 from solo.algorithms.reconstruction import (
     ReconstructionLearner,
     ReconstructionLearnerCfg,
@@ -59,7 +53,6 @@ class PerceptiveTaMse(TaMse):
         perceiver: Perceiver,
         warm_up_iterations: int = 0,
         check_every: int = 50,
-        terrain: Terrain | None = None,
         **settings: Any,
     ) -> None:
         """Set up the learning of student and reconstructor.
@@ -74,11 +67,10 @@ class PerceptiveTaMse(TaMse):
             warm_up_iterations: Over these the share of environments with estimates
                 grows from none to all; the others see the truth. 0: always all.
             check_every: Iterations between two looks at what depth is good for.
-            terrain: For means per terrain.
             **settings: Settings of `TaMse`.
         """
         super().__init__(actor, critic, storage, teacher, **settings)
-        self.learner, self.perceiver, self.terrain = learner, perceiver, terrain
+        self.learner, self.perceiver = learner, perceiver
         self.warm_up_iterations, self.check_every = warm_up_iterations, check_every
         self._raw: TensorDict | None = None
         self._seen: TensorDict | None = None
@@ -115,8 +107,6 @@ class PerceptiveTaMse(TaMse):
         """Update the student, then the reconstructor; report both."""
         losses = super().update()
         losses |= self._errors.pop_means(self.terrain) | self._checks
-        gaps = mean_per_terrain(self.disagreement[:-1], self.terrain)
-        losses |= {f"teacher_gap_on/{name}": gap for name, gap in gaps.items()}
         losses["recon_share"], self._checks = self.share, {}
         losses |= self.learner.update()
         self.perceiver.weights_changed()
@@ -228,9 +218,7 @@ class PerceptiveTaMse(TaMse):
         perceiver = Perceiver(
             learner.model, env.num_envs, device, settings["streaming"]
         )
-        objects = {
-            "learner": learner, "perceiver": perceiver, "terrain": terrain_of(env)
-        }  # fmt: skip
+        objects = {"learner": learner, "perceiver": perceiver}
         options = {k: settings[k] for k in ("warm_up_iterations", "check_every")}
         cfg["algorithm"] |= objects | options
         seen = perceiver.observe(obs.to(device))

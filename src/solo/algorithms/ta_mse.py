@@ -55,6 +55,7 @@ from solo.algorithms.teacher_matching import (
     TeacherMatching,
     compute_disagreement,
 )
+from solo.algorithms.terrain_means import Terrain, mean_per_terrain, terrain_of
 from solo.errors import SoloError
 
 
@@ -98,6 +99,8 @@ class TaMse(PpoAmp):
             raise ValueError(f"Reduction is {reduction!r}; allowed: 'sum', 'mean'.")
         self.teacher = teacher.to(self.device).eval().requires_grad_(False)
         self.teacher_loaded = False
+        self.terrain: Terrain | None = None
+        """For the gap on each terrain."""
         self.penalty_weight = penalty_weight
         self.reduction: Reduction = reduction
         symmetry: Any = self.symmetry
@@ -162,6 +165,8 @@ class TaMse(PpoAmp):
         losses.update(self._matching.pop_means())
         losses["teacher_disagreement"] = self.disagreement[:-1].mean().item()
         losses["ta_penalty"] = self._penalty_mean
+        gaps = mean_per_terrain(self.disagreement[:-1], self.terrain)
+        losses |= {f"teacher_gap_on/{name}": gap for name, gap in gaps.items()}
         return losses
 
     def _disagree(self, student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
@@ -205,6 +210,8 @@ class TaMse(PpoAmp):
             )
         cfg["algorithm"]["teacher"] = teacher
         algorithm = PpoAmp.construct_algorithm(obs, env, cfg, device)
+        assert isinstance(algorithm, TaMse)
+        algorithm.terrain = terrain_of(env)
         del cfg["algorithm"]["teacher"]  # Loggers store the config.
         return algorithm
 

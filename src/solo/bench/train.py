@@ -21,6 +21,12 @@ from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.env_cfg import make_stage_env_cfg
 from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
+from solo.stages.perceptive_cfg import (
+    make_io,
+    make_perceptive_cfg,
+    perception_of,
+    with_camera,
+)
 from solo.stages.profiles import Profile
 from solo.stages.runner import Runner, VecEnv
 from solo.stages.train import make_motions
@@ -45,7 +51,8 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
 
     Returns:
         For each stage the environment steps per second and the shares of rollout,
-        learning and everything else (logging, checkpoints).
+        learning and everything else (logging, checkpoints). For the student also what
+        TA-MSE costs more than MSE+PPO, as a share of an iteration.
     """
     robot = get_robot("g1")
     motions = make_motions(robot, cfg.device)
@@ -61,10 +68,9 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
 def _bench_stage(
     robot: RobotCfg, stage: Stage, cfg: TrainBenchCfg, motions: MotionLibrary
 ) -> dict[str, Any]:
+    robot, learning = _make_learning(robot, stage, cfg, motions)
     env = make_env(make_stage_env_cfg(robot, stage, cfg.profile, motions), cfg.device)
-    make = make_teacher_cfg if stage == "teacher" else make_student_cfg
     with tempfile.TemporaryDirectory() as folder, _quiet():
-        learning = make(robot, cfg.profile, motions)
         runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
         if isinstance(runner.alg, TaMse):
             runner.alg.load_teacher(runner.alg.teacher.state_dict())
@@ -76,14 +82,14 @@ def _bench_stage(
             log(*args, **values)
 
         runner.logger.log = keep  # type: ignore[method-assign] - Only listens.
-        runner.learn(2)
-        runner.current_learning_iteration += 1
+        _learn(runner, 2)
         times.clear()
         start = time.perf_counter()
-        runner.learn(cfg.iterations)
+        _learn(runner, cfg.iterations)
         seconds = time.perf_counter() - start
+        extra = _ta_mse_extra_cost(runner, cfg.iterations) if stage == "student" else {}
     env.close()
-    collect_s, learn_s = torch.tensor(times).sum(dim=0).tolist()
+    collect_s, learn_s = torch.tensor(times[: cfg.iterations]).sum(dim=0).tolist()
     num_steps = cfg.iterations * env.num_envs * learning["num_steps_per_env"]
     return {
         "env_steps_per_s": num_steps / seconds,
@@ -93,7 +99,47 @@ def _bench_stage(
         "seconds_per_iteration": seconds / cfg.iterations,
         "num_envs": env.num_envs,
         "iterations": cfg.iterations,
+        **extra,
     }
+
+
+def _make_learning(
+    robot: RobotCfg, stage: Stage, cfg: TrainBenchCfg, motions: MotionLibrary
+) -> tuple[RobotCfg, dict[str, Any]]:
+    """The robot, with the camera of the profile where there is one; rsl_rl's config."""
+    if stage == "teacher":
+        return robot, make_teacher_cfg(robot, cfg.profile, motions)
+    if stage == "student":
+        return robot, make_student_cfg(robot, cfg.profile, motions)
+    perception = perception_of(cfg.profile)
+    learning = make_perceptive_cfg(
+        robot, cfg.profile, motions, "qr", cfg.profile.iterations[2], perception
+    )
+    return with_camera(robot, make_io(robot, cfg.profile, perception)), learning
+
+
+def _learn(runner: Runner, iterations: int) -> None:
+    """Train on; rsl_rl's counter stays at the last iteration done."""
+    runner.learn(iterations)
+    runner.current_learning_iteration += 1
+
+
+def _ta_mse_extra_cost(runner: Runner, pairs: int) -> dict[str, float]:
+    """Processor time of TA-MSE over that of MSE+PPO, minus 1.
+
+    Iterations with and without the penalty take turns in one run, so that load and
+    clock of the machine meet both.
+    """
+    algorithm = runner.alg
+    assert isinstance(algorithm, TaMse)
+    weight, seconds = algorithm.penalty_weight, [0.0, 0.0]
+    for _ in range(pairs):
+        for is_on in (0, 1):
+            algorithm.penalty_weight = weight * is_on
+            start = time.process_time()
+            _learn(runner, 1)
+            seconds[is_on] += time.process_time() - start
+    return {"ta_mse_extra_cost": seconds[1] / seconds[0] - 1.0}
 
 
 def _quiet() -> contextlib.redirect_stdout[io.StringIO]:

@@ -100,10 +100,15 @@ class BenchTrain:
     """Measure training end to end: steps per second, and where the time goes."""
 
     profile: str = "laptop"
-    """paper, laptop or smoke."""
+    """paper, reduced, laptop or smoke."""
     iterations: int = 8
-    """Timed iterations per stage, after two to warm up."""
-    stages: tuple[Literal["teacher", "student"], ...] = ("teacher", "student")
+    """Timed iterations per stage, after two to warm up; for the cost of TA-MSE over
+    MSE+PPO the student does as many of each once more."""
+    stages: tuple[Literal["teacher", "student", "perceptive"], ...] = (
+        "teacher",
+        "student",
+        "perceptive",
+    )
     """Stages to measure."""
     device: str = "cpu"
     """cpu or cuda:0."""
@@ -122,8 +127,9 @@ class BenchTrain:
             )
         )
         table = Table("measurement", *self.stages)
-        for key in result[self.stages[0]]:
-            table.add_row(key, *(f"{result[stage][key]:,.4g}" for stage in self.stages))
+        for key in dict.fromkeys(key for stage in self.stages for key in result[stage]):
+            values = (result[stage].get(key) for stage in self.stages)
+            table.add_row(key, *("-" if v is None else f"{v:,.4g}" for v in values))
         Console().print(table)
         return result
 

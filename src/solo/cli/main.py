@@ -151,7 +151,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = parse(verb, rest)
         _check_json(command.json)
         result = command.run()
-        if command.json is not None:
+        is_first = os.environ.get("RANK", "0") == "0"  # Of torchrun's processes.
+        if command.json is not None and is_first:
             write_json(command.json, result)
             print(f"Wrote {command.json}")
     except SoloError as error:

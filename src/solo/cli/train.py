@@ -53,6 +53,7 @@ class _Train:
         import torch
 
         from solo.robots import get_robot
+        from solo.stages.processes import read_processes
         from solo.stages.profiles import default_profile, get_profile
         from solo.stages.run_folder import default_folder
         from solo.stages.train import TrainCfg
@@ -60,6 +61,13 @@ class _Train:
         device = self.device
         if device == "auto":
             device = "cuda:0" if torch.cuda.is_available() else "cpu"
+        processes = read_processes()
+        device = processes.device(device)
+        if processes.world_size > 1 and not (self.output or self.resume):
+            raise SoloError(
+                f"There are {processes.world_size} processes, which need one folder. "
+                "Give --output."
+            )
         profile = get_profile(self.profile) if self.profile else default_profile(device)
         return TrainCfg(
             robot=get_robot(self.robot),
@@ -151,6 +159,10 @@ class TrainPerceptive(_Train):
 
 
 def _report(summary: dict[str, Any]) -> dict[str, Any]:
+    from solo.stages.processes import read_processes
+
+    if not read_processes().is_first:
+        return summary
     print(f"Wrote {summary['checkpoint']}")
     print(f"Curves: tensorboard --logdir {summary['output']}")
     return summary

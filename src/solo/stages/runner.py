@@ -35,6 +35,7 @@ from solo.stages.learner_state import (
     set_learner_state,
     set_rng_state,
 )
+from solo.stages.processes import join_cpu_processes, read_processes
 
 
 class VecEnv(RslRlVecEnvWrapper):
@@ -73,6 +74,17 @@ class Runner(OnPolicyRunner):
         )
         on_native = isinstance(env.unwrapped.sim, NativeSimulation)
         self._snapshots = EnvSnapshots(env.unwrapped) if on_native else None
+
+    def _configure_multi_gpu(self) -> None:
+        """Also join processes that have no GPU."""
+        processes = read_processes()
+        if processes.world_size == 1 or self.device != "cpu":
+            super()._configure_multi_gpu()
+            return
+        self.gpu_world_size, self.is_distributed = processes.world_size, True
+        self.gpu_local_rank = processes.local_rank
+        self.gpu_global_rank = processes.rank
+        self.cfg["multi_gpu"] = join_cpu_processes(processes)
 
     def save(self, path: str, infos: dict | None = None) -> None:
         """Write a checkpoint and the histograms of the levels."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
@@ -22,6 +23,7 @@ from solo.motions.catalogue import make_clips
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.env_cfg import STAGES, make_stage_env_cfg
+from solo.stages.processes import leave_processes, read_processes
 from solo.stages.profiles import Profile
 from solo.stages.run_folder import checkpoints, open_run
 from solo.stages.runner import Runner, VecEnv
@@ -97,26 +99,30 @@ def train(
         "versions": _versions(),
         **(record or {}),
     }
-    with open_run(cfg.output, config, cfg.resume):
-        for name, values in differences.items():
-            print(f"{name}: {values['here']} (paper: {values['paper']})")
+    processes = read_processes()
+    folder = open_run(cfg.output, config, cfg.resume)
+    with folder if processes.is_first else nullcontext():
+        if processes.is_first:
+            for name, values in differences.items():
+                print(f"{name}: {values['here']} (paper: {values['paper']})")
         env_cfg = make_stage_env_cfg(
             cfg.robot,
             stage,
             cfg.profile,
             motions,
             num_envs=cfg.num_envs,
-            seed=cfg.seed,
+            seed=cfg.seed + processes.rank,
             terrain=cfg.terrain,
         )
         learning_cfg["logger"] = LOGGERS[cfg.logger]
-        if not cfg.resume:
+        if processes.is_first and not cfg.resume:
             _write_params(cfg.output / "params", env_cfg, learning_cfg)
         env = make_env(env_cfg, cfg.device)
         try:
             return _learn(cfg, env, learning_cfg, prepare, iterations)
         finally:
             env.close()
+            leave_processes()
 
 
 def _learn(
@@ -148,9 +154,10 @@ def _learn(
         if not path.exists():  # A whole iteration is better than one cut short.
             runner.save(str(path))
         print("Stopped; the last iteration is saved. --resume goes on.")
+    saved = checkpoints(cfg.output)  # None where another machine's process saves.
     return {
         "output": str(cfg.output),
-        "checkpoint": str(checkpoints(cfg.output)[-1]),
+        "checkpoint": str(saved[-1]) if saved else None,
         "iteration": runner.current_learning_iteration,
         "env_steps": runner.logger.tot_timesteps,
         "time_s": runner.logger.tot_time,
