@@ -9,7 +9,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from solo.errors import SoloError
 from solo.evaluation.curriculum import TAG, read_curve, read_curves
-from solo.viewer.curriculum_picture import _smooth, draw_curriculum
+from solo.viewer.curriculum_picture import draw_curriculum, smooth
 
 
 def write(folder, values, first=0, wall_time=1000.0):
@@ -56,4 +56,4 @@ def test_the_figure_has_a_line_per_run(tmp_path):
 
 
 def test_smoothing_looks_back_only():
-    np.testing.assert_allclose(_smooth(np.array([0.0, 2.0, 4.0]), 2), [0.0, 1.0, 3.0])
+    np.testing.assert_allclose(smooth(np.array([0.0, 2.0, 4.0]), 2), [0.0, 1.0, 3.0])

@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from solo.errors import SoloError
 from solo.robots.g1 import G1
+from solo.stages.curves import read_curves
 from solo.stages.profiles import LAPTOP, PROFILES, SMOKE, Profile
 from solo.stages.run_folder import CONFIG, find_checkpoint
 from solo.stages.runner import load_checkpoint
@@ -98,3 +99,23 @@ def test_a_missing_teacher_gets_one_line(tmp_path):
     cfg = TrainCfg(G1, SMOKE, tmp_path / "student", terrain=TERRAIN)
     with pytest.raises(SoloError, match="no checkpoint"):
         train_student(cfg, tmp_path / "nothing")
+
+
+def test_curves_are_drawn_and_kept_small(teacher, tmp_path):
+    from solo.cli.train_curves import TrainCurves
+
+    folder = teacher[0].output
+    picture, log = tmp_path / "curves.png", tmp_path / "log"
+    result = TrainCurves(folder, output=picture, log=log).run()
+    assert result["Policy/mean_std"] == pytest.approx(0.5, abs=0.05)
+    assert picture.stat().st_size > 10_000
+    whole, kept = read_curves(folder), read_curves(log)
+    assert whole.keys() == kept.keys()
+    tag = "Loss/learning_rate"
+    # Fewer than 10 iterations: one mean, at the last of them.
+    assert kept[tag].values == pytest.approx([whole[tag].values.mean()])
+    assert kept[tag].iterations.tolist() == [whole[tag].iterations[-1]]
+    with pytest.raises(SoloError, match="not empty"):
+        TrainCurves(folder, output=picture, log=log).run()
+    with pytest.raises(SoloError, match="no curves"):
+        TrainCurves(tmp_path, output=picture).run()

@@ -42,6 +42,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.motions:CheckMotions",
         "Measure the quality of motions.",
     ),
+    "motions watch": (
+        "solo.cli.motions:WatchMotions",
+        "Play motions in the browser.",
+    ),
     "motions show": (
         "solo.cli.motions:ShowMotion",
         "Draw a motion as a strip or a movie.",
@@ -57,6 +61,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "train perceptive": (
         "solo.cli.train:TrainPerceptive",
         "Let the student see through the depth camera (stage 3).",
+    ),
+    "train curves": (
+        "solo.cli.train_curves:TrainCurves",
+        "Draw how a training went.",
     ),
     "recon collect": (
         "solo.cli.recon:CollectRecon",

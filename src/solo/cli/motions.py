@@ -1,4 +1,4 @@
-"""`solo motions make`, `solo motions check` and `solo motions show`."""
+"""`solo motions`: make, check, show and watch reference motions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
-from solo.cli.checks import check_at_least
+from solo.cli.checks import check_at_least, check_port
 from solo.errors import SoloError, unknown_name
 from solo.files import written_aside
 
@@ -154,6 +154,45 @@ class ShowMotion:
             raise SoloError(str(error)) from error
         print(f"Wrote {self.output}")
         return {"motion": clip.name, "output": str(self.output)}
+
+
+@dataclass(frozen=True)
+class WatchMotions:
+    """Play motions in the browser, on this machine only.
+
+    Choose the clip, stop it, slow it down, move through its time.
+    """
+
+    files: Positional[tuple[Path, ...]] = ()
+    """Motion files; all that training makes if left out."""
+    port: int = 8080
+    """Port of the page; the next free one if it is in use."""
+    robot: str = "g1"
+    """Robot that the motions are for."""
+    json: Path | None = None
+    """Also write which clips were shown to this file as JSON."""
+
+    def run(self) -> dict[str, Any]:
+        """Show the page until Ctrl-C."""
+        check_port(self.port)
+
+        from solo.motions.catalogue import make_clips
+        from solo.motions.loaders import load_clip
+        from solo.robots import get_robot
+        from solo.viewer.browser import start_server
+        from solo.viewer.motion_viewer import MotionPlayer
+
+        robot = get_robot(self.robot)
+        clips = tuple(load_clip(path, robot) for path in self.files)
+        clips = clips or make_clips(robot)
+        server = start_server(self.port)
+        player = MotionPlayer(robot, clips, server)
+        print(f"Open http://{server.get_host()}:{server.get_port()} - Ctrl-C ends.")
+        try:
+            player.run()
+        except KeyboardInterrupt:
+            server.stop()
+        return {"clips": [clip.name for clip in clips]}
 
 
 def _find_clip(motion: str, robot: RobotCfg) -> MotionClip:

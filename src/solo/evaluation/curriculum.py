@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from solo.errors import SoloError
+from solo.stages import curves
 
 TAG = "Curriculum/terrain_levels/mean"
 """Mean level of all robots."""
@@ -51,36 +52,18 @@ class LevelCurve:
 
 
 def read_curve(folder: Path, name: str | None = None) -> LevelCurve:
-    """Read the curve of a run; of an iteration that was repeated, the last value.
+    """Read the curve of a run.
 
     Raises:
         SoloError: The folder holds no such curve.
     """
-    if not folder.is_dir():
-        raise SoloError(
-            f"There is no folder {str(folder)!r}. Give the folder of a training run."
-        )
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    # All values: the default keeps a random part of long curves. Orphans are what a
-    # resumed run repeats.
-    events = EventAccumulator(
-        str(folder), size_guidance={"scalars": 0}, purge_orphaned_data=False
-    )
-    events.Reload()
-    if TAG not in events.Tags()["scalars"]:
+    curve = curves.read_curves(folder, (TAG,)).get(TAG)
+    if curve is None:
         raise SoloError(
             f"The folder {str(folder)!r} has no curve {TAG!r}. Give the folder of a "
             "run of `solo train` that logs to TensorBoard and has done an iteration."
         )
-    scalars = sorted(events.Scalars(TAG), key=lambda event: event.wall_time)
-    by_iteration = {event.step: event.value for event in scalars}
-    iterations = sorted(by_iteration)
-    return LevelCurve(
-        name=name or folder.resolve().name,
-        iterations=np.array(iterations, dtype=np.int64),
-        levels=np.array([by_iteration[i] for i in iterations], dtype=np.float64),
-    )
+    return LevelCurve(name or folder.resolve().name, curve.iterations, curve.values)
 
 
 def read_curves(folders: Sequence[Path], names: Sequence[str] = ()) -> list[LevelCurve]:

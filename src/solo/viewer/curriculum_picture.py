@@ -43,7 +43,7 @@ def draw_curriculum(curves: Sequence[Curve], ceiling: float, output: Path) -> No
         )
         axes.plot(
             curve.iterations,
-            _smooth(curve.levels, width),
+            smooth(curve.levels, width),
             color=f"C{index}",
             linewidth=1.8,
             label=curve.name,
@@ -58,7 +58,7 @@ def draw_curriculum(curves: Sequence[Curve], ceiling: float, output: Path) -> No
     figure.savefig(output, dpi=150, format="png")
 
 
-def _smooth(values: np.ndarray, width: int) -> np.ndarray:
+def smooth(values: np.ndarray, width: int) -> np.ndarray:
     """Mean over the last `width` values, fewer at the start."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
     ends = np.arange(1, len(values) + 1)
