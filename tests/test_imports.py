@@ -25,14 +25,23 @@ ALLOWED = {
     "algorithms": {"networks"},
     "stages": WORLD | LEARNING,
     "reconstruction": WORLD | {"motions", "networks"},
-    "evaluation": WORLD | LEARNING,
+    "evaluation": WORLD | LEARNING | {"deploy", "export", "viewer"},
+    "report": set(),
     "deploy": set(),
     "export": {"networks", "robots", "sensors", "deploy"},
     "viewer": WORLD | {"motions"},
     "bench": WORLD | LEARNING | {"deploy", "export"},
     "cli": WORLD
     | LEARNING
-    | {"reconstruction", "evaluation", "deploy", "export", "viewer", "bench"},
+    | {
+        "reconstruction",
+        "evaluation",
+        "deploy",
+        "export",
+        "viewer",
+        "report",
+        "bench",
+    },
 }
 """Package to the packages of ours it may import besides itself and the leaves."""
 

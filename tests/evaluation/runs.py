@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 
+from solo.algorithms.perception import STUDENT_GROUPS
 from solo.envs.observations_cfg import GROUPS
+from solo.export.metadata import describe_reconstructor
 from solo.files import write_json
 from solo.robots.g1 import G1
 from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
 from solo.stages.profiles import SMOKE
+from tests.export.helpers import ACTOR, make_networks
 
 
 def write_run(folder: Path, stage: str, seed: int = 0) -> Path:
@@ -32,5 +36,33 @@ def write_run(folder: Path, stage: str, seed: int = 0) -> Path:
     state = {"actor_state_dict": model.state_dict(), "iter": 3, "infos": {}}
     torch.save(state, folder / "model_3.pt")
     run = {"stage": stage, "robot": "g1", "profile": asdict(SMOKE)}
+    write_json(folder / "run.json", run)
+    return folder
+
+
+def write_perceptive_run(folder: Path, reconstructor: str = "qr") -> Path:
+    """Write a run of stage 3 with the tiny networks of the export tests."""
+    student, model = make_networks(reconstructor)
+    (folder / "params").mkdir(parents=True)
+    actor = {"class_name": "solo.networks.student:StudentModel", **ACTOR}
+    agent = {"actor": actor, "obs_groups": {"actor": list(STUDENT_GROUPS)}}
+    (folder / "params" / "agent.yaml").write_text(yaml.safe_dump(agent))
+    recipe = describe_reconstructor(model)
+    state = {
+        "actor_state_dict": student.state_dict(),
+        "reconstructor": {**recipe, "model": model.state_dict()},
+        "iter": 3,
+        "infos": {},
+    }
+    torch.save(state, folder / "model_3.pt")
+    run = {
+        "stage": "perceptive",
+        "robot": "g1",
+        "profile": asdict(SMOKE),
+        "reconstructor": {"name": reconstructor},
+        "seed": 0,
+        "versions": {},
+        "differences_from_the_paper": {},
+    }
     write_json(folder / "run.json", run)
     return folder

@@ -18,7 +18,7 @@ def scripted(monkeypatch, tmp_path):
     """A policy succeeds below its difficulty: zero at 0.3, stand at 0.6."""
     limits = {"zero": 0.3, "stand": 0.6, "random": 0.0}
 
-    def run_cell(protocol, source, cell, num_slots, num_threads, on_rollout):
+    def run_cell(protocol, source, cell, num_slots, num_threads, on_rollout, *_):
         outcome = Outcome.FALL
         if cell.difficulty < limits[source.name]:
             outcome = Outcome.SUCCESS

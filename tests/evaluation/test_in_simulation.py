@@ -16,7 +16,7 @@ from solo.evaluation.rollout import Outcome, classify
 from solo.evaluation.sim_env import make_sim_env
 from solo.evaluation.starts import draw_starts
 from solo.sim.threads import stepping_threads
-from tests.evaluation.runs import write_run
+from tests.evaluation.runs import write_perceptive_run, write_run
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +36,10 @@ def rollouts(policy: str, num_slots: int = 64, num_threads: int | None = None) -
     return json.dumps(result["rollouts"])
 
 
-@pytest.mark.parametrize("stage", ["teacher", "student"])
+@pytest.mark.parametrize("stage", ["teacher", "student", "perceptive"])
 def test_a_checkpoint_gives_the_same_in_any_batch_and_with_any_threads(stage, tmp_path):
-    policy = str(write_run(tmp_path / stage, stage))
+    write = write_perceptive_run if stage == "perceptive" else write_run
+    policy = str(write(tmp_path / stage, *(() if stage == "perceptive" else (stage,))))
     first = rollouts(policy, num_slots=64, num_threads=1)
     assert rollouts(policy, num_slots=64, num_threads=2) == first
     assert rollouts(policy, num_slots=32, num_threads=2) == first

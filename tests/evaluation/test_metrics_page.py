@@ -9,6 +9,9 @@ import pytest
 
 from solo.algorithms.perception_checks import DEPTH_CHANGES
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
+from solo.evaluation.bundle import DAMPED
+from solo.evaluation.conditions import CONDITIONS
+from solo.evaluation.perceptive import MEASURES as ESTIMATES
 from solo.evaluation.protocols import LEVEL_GROUPS
 from solo.evaluation.rollout import Outcome
 from solo.evaluation.sim_env import MEASURES
@@ -41,7 +44,10 @@ def test_terms_of_the_environment():
 
 def test_what_evaluations_report():
     assert_defined(*(outcome.value for outcome in Outcome))
-    assert_defined(*MEASURES, *LEVEL_GROUPS, "height_map_l1_m", "top/TERRAIN")
+    assert_defined(*MEASURES, *ESTIMATES, DAMPED, *LEVEL_GROUPS, "top/TERRAIN")
+    assert_defined(*(re.sub(r"_\d+$", "_N", name) for name in CONDITIONS))
+    assert_defined(*(f"cost.{name}" for name in ("success_points", "low", "high")))
+    assert_defined("cost.height_map_l1_m", "failures")
 
 
 def test_qualities_of_motions():

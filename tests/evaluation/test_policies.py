@@ -12,9 +12,10 @@ import torch
 from rsl_rl.modules import RNN
 
 from solo.errors import SoloError
+from solo.evaluation.network_policy import NetworkPolicy
 from solo.evaluation.policies import RandomPolicy, open_policy
 from solo.evaluation.rollout import LANES
-from solo.evaluation.trained import NetworkPolicy, profile_of
+from solo.evaluation.trained import profile_of
 from solo.stages.profiles import PROFILES
 from tests.evaluation.fake import make_start
 from tests.evaluation.runs import write_run

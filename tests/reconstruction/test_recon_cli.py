@@ -10,10 +10,11 @@ from solo.cli.recon import CollectRecon, CompareRecon, TrainRecon, make_sampler
 from solo.errors import SoloError
 from solo.reconstruction.comparison import Example
 from solo.viewer.recon_pictures import draw_extent_shift, draw_reconstructions
+from tests.evaluation.runs import write_run
 
 
 def test_wrong_options_are_refused_before_any_work(tmp_path):
-    with pytest.raises(SoloError, match="allowed is scripted"):
+    with pytest.raises(SoloError, match="'teacher'; allowed are scripted"):
         make_sampler("teacher", "g1")
     with pytest.raises(SoloError, match="--frames is 0"):
         CollectRecon(frames=0, output=tmp_path).run()
@@ -24,6 +25,22 @@ def test_wrong_options_are_refused_before_any_work(tmp_path):
     with pytest.raises(SoloError, match="no recording in"):
         CompareRecon(data=tmp_path, output=tmp_path / "runs").run()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_teacher_can_be_the_sampler(tmp_path):
+    run = write_run(tmp_path / "run", "teacher")
+    # Not a whole block of robots, and episodes that end in between.
+    options = {"frames": 1, "robots": 5, "steps": 40, "terrain_seeds": (0,)}
+    collect = CollectRecon(str(run), tmp_path / "data", **options)
+    manifest = collect.run()
+    assert manifest["sampler"].startswith("teacher ")
+    assert manifest["frames"] == 5 * 40
+    shard = np.load(tmp_path / "data" / "train" / "shard_00000.npz")
+    assert all(np.isfinite(shard[name]).all() for name in shard.files)
+    student = write_run(tmp_path / "student", "student")
+    with pytest.raises(SoloError, match="is a student"):
+        make_sampler(str(student), "g1")
 
 
 def test_figures_have_one_row_per_terrain(tmp_path):

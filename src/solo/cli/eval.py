@@ -33,11 +33,15 @@ class _Evaluation:
     there are not repeated."""
     json: Path | None = None
     """File to write the result to."""
+    failures: int = 3
+    """Failures of each job whose last seconds are kept, with pictures if there is GL;
+    changes no result."""
 
     def _scaled(self, protocol: Protocol) -> Protocol:
         """The protocol with what the options change."""
         check_at_least("num_envs", self.num_envs, 1)
         check_at_least("seed", self.seed, 0)
+        check_at_least("failures", self.failures, 0)
         if self.rollouts is not None:
             check_at_least("rollouts", self.rollouts, 1)
         if len(set(self.terrains)) != len(self.terrains):
@@ -68,6 +72,7 @@ class _Evaluation:
                 self.num_envs,
                 on_rollout=watcher.on_rollout,
                 on_cell=watcher.on_cell,
+                num_failures=self.failures,
             )
         print_cells(result)
         print(f"Wrote {folder / 'result.json'}: {_speed(result)}")
@@ -82,7 +87,7 @@ class EvalStress(_Evaluation):
     """
 
     policy: str
-    """zero, random, stand, a run's folder, or a checkpoint."""
+    """zero, random, stand, a run's folder, a checkpoint or a bundle *.onnx."""
     difficulty: float | None = None
     """Difficulty of all terrains, 0 to 1 (paper: 0.99)."""
 
@@ -100,7 +105,7 @@ class EvalExtent(_Evaluation):
     """Descend stairs of growing difficulty on 8 m scenes and on unseen 10 m scenes."""
 
     policy: str
-    """zero, random, stand, a run's folder, or a checkpoint."""
+    """zero, random, stand, a run's folder, a checkpoint or a bundle *.onnx."""
     difficulty: tuple[float, ...] = ()
     """Difficulties, 0 to 1; the protocol's if left out."""
 
@@ -117,8 +122,10 @@ class EvalExtent(_Evaluation):
 class EvalLevels(_Evaluation):
     """Run all terrains at ten levels; compare two sets of policies, seed by seed."""
 
+    failures: int = 0
+    """Failures of each job whose last seconds are kept; there are 170 jobs a policy."""
     policy: tuple[str, ...]
-    """Policies, one per seed: agents, run folders or checkpoints."""
+    """Policies, one per seed: agents, run folders, checkpoints or bundles."""
     versus: tuple[str, ...] = ()
     """As many others, in the same order of seeds, to compare with pair by pair."""
     levels: tuple[int, ...] = ()
@@ -147,6 +154,7 @@ class EvalLevels(_Evaluation):
                 num_slots=self.num_envs,
                 on_rollout=watcher.on_rollout,
                 on_cell=watcher.on_cell,
+                num_failures=self.failures,
             )
         print_levels(result)
         print(f"Wrote {folder / 'result.json'}: {_speed(result)}")

@@ -25,6 +25,11 @@ class Watcher:
     def __init__(self, progress: Any, task: Any, rollouts: int) -> None:
         self._progress, self._task, self._rollouts = progress, task, rollouts
         self._successes: dict[str, list[bool]] = {}
+        self._part = ""
+
+    def name_part(self, name: str) -> None:
+        """Put a name before those of the jobs that follow, such as a condition's."""
+        self._part = f"{name} "
 
     def on_rollout(self, cell: Cell, rollout: Rollout) -> None:
         """Show how many rollouts of the present job have succeeded so far."""
@@ -33,7 +38,9 @@ class Watcher:
         self._progress.update(
             self._task,
             advance=1,
-            description=f"{cell.name}: {sum(done)} of {len(done)} succeeded",
+            description=(
+                f"{self._part}{cell.name}: {sum(done)} of {len(done)} succeeded"
+            ),
         )
 
     def on_cell(self, result: dict[str, Any], is_new: bool) -> None:
@@ -42,9 +49,9 @@ class Watcher:
         if not is_new:
             self._progress.update(self._task, advance=self._rollouts)
         note = "" if is_new else " (found)"
-        rate = result["success"]
+        name, rate = self._part + result["name"], result["success"]
         self._progress.console.print(
-            f"{result['name']}: {percent(rate)} of {rate['rollouts']}{note}",
+            f"{name}: {percent(rate)} of {rate['rollouts']}{note}",
             highlight=False,
         )
 
@@ -85,6 +92,37 @@ def print_cells(result: Mapping[str, Any]) -> None:
         print(f"The physics of {diverged} rollouts broke down; they count as failures.")
 
 
+def print_conditions(result: Mapping[str, Any]) -> None:
+    """One row per condition, with what it costs against the nominal one."""
+    rows = result["conditions"]
+    width = max(len(row["name"]) for row in rows)
+    headings = ("success, 95 %", "lost points, 95 %", "map cm", "more", "vel err")
+    sizes = (22, 24, 9, 9, 9)
+    print(
+        " " * width + "".join(f"{h:>{n}}" for h, n in zip(headings, sizes, strict=True))
+    )
+    for row in rows:
+        if not row["is_applicable"]:
+            print(f"{row['name']:{width}}  not applicable: {row['reason']}")
+            continue
+        cost, means = row["cost"], row["measures"]
+        lost = "-"
+        if row["name"] != "nominal":
+            lost = (
+                f"{cost['success_points']:.1f} [{cost['low']:.1f}, {cost['high']:.1f}]"
+            )
+        more = None if row["name"] == "nominal" else cost["height_map_l1_m"]
+        cells = (
+            percent(row["success"]),
+            lost,
+            _number(means.get("height_map_l1_m"), 100.0, 2),
+            _number(more, 100.0, 2),
+            _number(means.get("velocity_error"), 1.0, 2),
+        )
+        line = "".join(f"{c:>{n}}" for c, n in zip(cells, sizes, strict=True))
+        print(f"{row['name']:{width}}{line}")
+
+
 def _print_row(
     name: str, width: int, success: Mapping[str, Any], cells: Sequence[str]
 ) -> None:
@@ -94,8 +132,11 @@ def _print_row(
 def _numbers(
     means: Mapping[str, float | None], shown: Sequence[tuple[str, str, float, int]]
 ) -> list[str]:
-    values = [(means.get(name), factor, digits) for _, name, factor, digits in shown]
-    return ["-" if v is None else f"{f * v:.{digits}f}" for v, f, digits in values]
+    return [_number(means.get(name), factor, n) for _, name, factor, n in shown]
+
+
+def _number(value: float | None, factor: float, digits: int) -> str:
+    return "-" if value is None else f"{factor * value:.{digits}f}"
 
 
 def print_levels(result: Mapping[str, Any]) -> None:

@@ -90,9 +90,29 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.eval:EvalExtent",
         "Descend stairs on 8 m and on unseen 10 m scenes.",
     ),
+    "eval isolated": (
+        "solo.cli.eval_strips:EvalIsolated",
+        "Cross the seven real-world terrains one by one.",
+    ),
+    "eval course": (
+        "solo.cli.eval_strips:EvalCourse",
+        "Walk the indoor course in one go.",
+    ),
+    "eval route": (
+        "solo.cli.eval_strips:EvalRoute",
+        "Walk the outdoor route: 1.5 km in stages.",
+    ),
+    "eval robustness": (
+        "solo.cli.eval_robustness:EvalRobustness",
+        "What bad depth, pushes and a tilted camera cost.",
+    ),
     "eval curriculum": (
         "solo.cli.eval:EvalCurriculum",
         "Draw the curriculum levels of several runs.",
+    ),
+    "report": (
+        "solo.cli.report:Report",
+        "Make one page of results, beside the paper's.",
     ),
     "export": (
         "solo.cli.export:Export",

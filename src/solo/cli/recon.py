@@ -12,6 +12,10 @@ from solo.errors import SoloError
 from solo.files import written_aside
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mjlab.envs import ManagerBasedRlEnv
+
     from solo.reconstruction.checkpoint import FitCfg
     from solo.reconstruction.recorder import Sampler
 
@@ -26,7 +30,7 @@ class CollectRecon:
     """
 
     policy: str = "scripted"
-    """Who moves the robots: scripted, teacher, or a checkpoint."""
+    """Who moves the robots: scripted, or a teacher's run folder or checkpoint."""
     output: Path = Path("data/recon")
     """Folder of the data set."""
     split: Literal["train", "eval", "extent"] = "train"
@@ -81,17 +85,41 @@ def make_sampler(policy: str, robot_name: str) -> Sampler:
     Raises:
         SoloError: There is no such sampler.
     """
-    from solo.robots import get_robot
-
-    robot = get_robot(robot_name)
     if policy == "scripted":
         from solo.reconstruction.scripted import ScriptedSampler
+        from solo.robots import get_robot
 
-        return ScriptedSampler(robot)
-    raise SoloError(
-        f"--policy is {policy!r}; allowed is scripted. Policies can be recorded from "
-        "Python with solo.reconstruction.policy_sampler."
-    )
+        return ScriptedSampler(get_robot(robot_name))
+    if not Path(policy).exists():
+        raise SoloError(
+            f"--policy is {policy!r}; allowed are scripted, or the run folder or a "
+            "checkpoint of a teacher. Check the path."
+        )
+
+    import torch
+
+    from solo.evaluation.policies import open_policy
+    from solo.reconstruction.policy_sampler import PolicySampler
+
+    source = open_policy(policy, robot_name)
+    if source.sha256 is None or source.kind != "teacher":
+        raise SoloError(
+            f"--policy {policy!r} is a {source.kind}; allowed are scripted and "
+            "teachers, which walk the same whatever the sensors say."
+        )
+
+    def make_policy(env: ManagerBasedRlEnv) -> Callable[..., torch.Tensor]:
+        acting = source.make(env)
+
+        def act(env: ManagerBasedRlEnv) -> torch.Tensor:
+            begun = torch.nonzero(env.episode_length_buf == 0).flatten().tolist()
+            acting.begin(begun, ())
+            return acting.act(env.obs_buf)[0]
+
+        return act
+
+    label = f"{source.kind} {source.sha256[:12]}"
+    return PolicySampler(source.robot, label, make_policy)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mjlab.utils import spec_config as spec_cfg
 
 from solo.terrains.geometry import add_terrain
 from solo.terrains.grid import HeightGrid
-from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene
+from solo.terrains.scene import TerrainScene, TerrainSceneCfg
 
 
 @dataclass
@@ -20,7 +20,7 @@ class GridTerrainCfg(TerrainEntityCfg):
     """Terrain that is generated as one height grid."""
 
     scene: TerrainSceneCfg = field(default_factory=TerrainSceneCfg)
-    """Variants, levels, sizes and seed."""
+    """Variants, levels, sizes and seed, or strips (`solo.terrains.strip`)."""
 
     textures: tuple[spec_cfg.TextureCfg, ...] = ()
     """None by default: the terrain paints each patch in the colour of its family."""
@@ -63,7 +63,7 @@ class GridTerrain(TerrainEntity):
 
     def _build_spec(self) -> None:
         self._spec = mujoco.MjSpec()
-        self._terrain_scene = build_scene(self.cfg.scene)
+        self._terrain_scene = self.cfg.scene.build()
         add_terrain(self._spec, self._terrain_scene)
 
         num_columns = len(self.variant_names)

@@ -1,4 +1,4 @@
-"""Who is evaluated: a baseline agent, or a checkpoint of a training run."""
+"""Who is evaluated: a baseline agent, a checkpoint of a run, or an exported bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from solo.stages.run_folder import CONFIG, find_checkpoint
 
 
 def open_policy(name: str, robot: str = "g1") -> PolicySource:
-    """Find a policy: ``zero``, ``random``, ``stand``, a run folder or a checkpoint.
+    """Find a policy: an agent, a run folder, a checkpoint or a bundle ``*.onnx``.
 
     Args:
         name: As on the command line.
@@ -36,9 +36,13 @@ def open_policy(name: str, robot: str = "g1") -> PolicySource:
     path = Path(name)
     if not path.exists():
         raise SoloError(
-            f"Unknown policy {name!r}. Allowed: {', '.join(AGENTS)}, a run's folder or "
-            "a checkpoint model_*.pt. Check the path."
+            f"Unknown policy {name!r}. Allowed: {', '.join(AGENTS)}, a run's folder, a "
+            "checkpoint model_*.pt or a bundle *.onnx. Check the path."
         )
+    if path.suffix == ".onnx":
+        from solo.evaluation.bundle import bundle_source  # Needs onnxruntime.
+
+        return bundle_source(path)
     checkpoint = find_checkpoint(path)
     run = read_run(checkpoint.parent / CONFIG)
     stage = run["stage"]

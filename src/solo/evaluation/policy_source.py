@@ -5,8 +5,8 @@ It decides which observations and which physics the environment needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ class PolicySource:
     name: str
     """E.g. ``stand`` or ``t3/model_100.pt``."""
     kind: str
-    """"agent", or the stage of training."""
+    """"agent", "bundle", or the stage of training."""
     robot: RobotCfg
     stage: Stage
     """Whose observations the environment has."""
@@ -36,11 +36,13 @@ class PolicySource:
     checkpoint: Path | None = None
     sha256: str | None = None
     """Of the checkpoint."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Further entries of `describe`."""
 
     @property
     def slug(self) -> str:
         """Name for a folder, different for different checkpoints."""
-        name = self.name.removesuffix(".pt").replace("/", "-")
+        name = self.name.removesuffix(".pt").removesuffix(".onnx").replace("/", "-")
         return name if self.sha256 is None else f"{name}-{self.sha256[:8]}"
 
     def describe(self) -> dict[str, Any]:
@@ -51,4 +53,5 @@ class PolicySource:
             "robot": self.robot.name,
             "physics": list(self.physics),
             "sha256": self.sha256,
+            **self.details,
         }

@@ -100,7 +100,7 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in self.terrains:
-            get_variant(name)
+            self._check_terrain(name)
         for difficulty in self.difficulties:
             if not 0.0 <= difficulty <= 1.0:
                 raise ValueError(f"Difficulty is {difficulty}; allowed are 0 to 1.")
@@ -118,6 +118,9 @@ class Protocol:
                 f"Protocol {self.name!r} has a job twice: {', '.join(names)}. Name "
                 "each terrain and each difficulty (to three digits) once."
             )
+
+    def _check_terrain(self, name: str) -> None:
+        get_variant(name)
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -1,7 +1,8 @@
 """Results on disk: one file per finished job, so that a killed evaluation goes on.
 
 A folder holds ``config.json`` (protocol, policy and versions), ``cells/JOB.json`` for
-each job that is done, and ``result.json`` at the end. Files are written aside and
+each job that is done, ``failures/`` with the last seconds of some of its rollouts (see
+`solo.evaluation.failures`), and ``result.json`` at the end. Files are written aside and
 renamed. Everything that changes numbers is in the configuration; a folder takes no
 results of another one.
 """
@@ -19,6 +20,7 @@ from typing import Any
 
 from solo import __version__
 from solo.errors import SoloError
+from solo.evaluation.conditions import Condition
 from solo.evaluation.metrics import summarise, summarise_cell
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol
@@ -35,11 +37,14 @@ _CELL_KEYS = {
 """What the file of a job must have."""
 
 
-def describe(protocol: Protocol, source: PolicySource) -> dict[str, Any]:
+def describe(
+    protocol: Protocol, source: PolicySource, condition: Condition | None = None
+) -> dict[str, Any]:
     """Everything that the numbers of an evaluation depend on."""
     config = {
         "protocol": {**asdict(protocol), "terrain_seed": protocol.terrain_seed},
         "policy": source.describe(),
+        **({} if condition is None else {"condition": condition.describe()}),
         "versions": _versions(),
     }
     return json.loads(json.dumps(config))  # As it will be read: lists, not tuples.

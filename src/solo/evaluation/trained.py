@@ -8,61 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from mjlab.envs import ManagerBasedRlEnv
-from rsl_rl.models import MLPModel
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 
 from solo.envs.observations_cfg import GROUPS, Stage
 from solo.errors import SoloError
+from solo.evaluation.network_policy import NetworkPolicy
+from solo.evaluation.perceptive import perceptive_source
 from solo.evaluation.policy_source import PolicySource
-from solo.evaluation.rollout import LANES, Policy
-from solo.evaluation.starts import Start
+from solo.evaluation.rollout import Policy
 from solo.networks.ame import AmeCfg
 from solo.robots import get_robot
 from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
 from solo.stages.profiles import EaseInCfg, Profile
 from solo.stages.runner import load_checkpoint
-
-
-class NetworkPolicy:
-    """A network that acts on observation groups, without exploring.
-
-    It is run on `LANES` slots at a time: matrix products round differently for other
-    numbers of rows.
-    """
-
-    def __init__(self, model: MLPModel, groups: Sequence[str], num_slots: int) -> None:
-        self._model, self._groups = model.eval(), tuple(groups)
-        self._states: list[Any] = [None] * (num_slots // LANES)
-
-    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
-        """Clear the memory of some slots."""
-        for slot in slots:
-            block, row = divmod(slot, LANES)
-            for part in self._states[block] or ():  # [layers, LANES, hidden]
-                part[:, row] = 0.0
-
-    def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
-        """Mean actions [B, joints]."""
-        actions = []
-        for block, state in enumerate(self._states):
-            rows = slice(block * LANES, (block + 1) * LANES)
-            part = TensorDict(
-                {name: observations[name][rows] for name in self._groups},
-                batch_size=[LANES],
-            )
-            self._model.reset(hidden_state=state)
-            actions.append(self._model(part))
-            self._states[block] = self._model.get_hidden_state()
-        return torch.cat(actions), {}
 
 
 def _network_source(
@@ -117,13 +82,9 @@ def _student_source(checkpoint: Path, run: Mapping[str, Any]) -> PolicySource:
 LOADERS: dict[str, Callable[[Path, Mapping[str, Any]], PolicySource]] = {
     "teacher": _teacher_source,
     "student": _student_source,
+    "perceptive": perceptive_source,
 }
-"""Stage of a run to a function of (checkpoint, content of ``run.json``).
-
-A perceptive policy belongs here; its source has the groups ``depth``,
-``proprioception_window`` and ``height_map``, and its `act` measures
-``height_map_l1_m``.
-"""
+"""Stage of a run to a function of (checkpoint, content of ``run.json``)."""
 
 
 def profile_of(saved: Mapping[str, Any]) -> Profile:

@@ -1,4 +1,4 @@
-"""The depth camera: images of the ground and of the robot's own links."""
+"""The depth camera: images of the ground, the robot's own links and boxes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Callable
 import torch
 import warp as wp
 
-from solo.sensors import depth_kernel
+from solo.sensors import depth_box_kernel, depth_kernel
+from solo.sensors.boxes import Boxes
 from solo.sensors.depth_pyramid import NUM_LEVELS, build_surface
 from solo.sensors.perception_cfg import DepthCameraCfg
 from solo.terrains.grid import HeightGrid
@@ -18,12 +19,12 @@ Run = Callable[[Callable[[int, int, int], None], int], None]
 
 
 class DepthCamera:
-    """Renders depth images of the height grid and of capsules (the robot's own links).
+    """Renders depth images of the height grid, capsules (the robot's links) and boxes.
 
     One ray is cast through the centre of each output pixel. Depth is along the optical
     axis, in metres: 0 (invalid) where the nearest surface is nearer than
     ``cfg.min_range_m``, because stereo finds no match there, and ``cfg.max_range_m``
-    where it is farther. A camera in the ground or in a capsule sees nothing: all 0.
+    where it is farther. A camera in the ground, a capsule or a box sees nothing: all 0.
     Outside the grid the height of its border continues.
     """
 
@@ -68,6 +69,8 @@ class DepthCamera:
         capsules_w: torch.Tensor,
         radii: torch.Tensor,
         out: torch.Tensor | None = None,
+        *,
+        boxes: Boxes | None = None,
     ) -> torch.Tensor:
         """Depth images of many cameras at once.
 
@@ -78,6 +81,7 @@ class DepthCamera:
             capsules_w: End points of each camera's own capsules [B, C, 2, 3], world.
             radii: Radii of the capsules [C], metres.
             out: Images to write to [B, H, W]; new ones if left out.
+            boxes: What stands on the ground in each camera's world; None for nothing.
 
         Returns:
             Depth [B, H, W], float32.
@@ -93,6 +97,7 @@ class DepthCamera:
         ends = wp.from_torch(capsules_w.reshape(2 * count * len(radii), 3), wp.vec3)
         radius, depth = wp.from_torch(radii.contiguous()), wp.from_torch(out)
         camera, surface = self._intrinsics, self._surface
+        add_boxes = None if boxes is None else self._bind_boxes(boxes, pos, rotation)
 
         def work(slot: int, lo: int, hi: int) -> None:
             wp.launch(
@@ -107,12 +112,43 @@ class DepthCamera:
                 [surface, camera, rotation, views, capsules, lo, depth],
                 device=self._device,
             )
+            if add_boxes is not None:
+                add_boxes(lo, hi, depth)
 
         if self._run is None:
             work(0, 0, count)
         else:
             self._run(work, count)
         return out
+
+    def _bind_boxes(
+        self, boxes: Boxes, pos: wp.array, rotation: wp.array
+    ) -> Callable[[int, int, wp.array], None]:
+        """The pass that puts boxes into some of the images."""
+        wp.load_module(depth_box_kernel, device=self._device)
+        count, num_boxes = boxes.pos_w.shape[:2]
+        box_pos = wp.from_torch(boxes.pos_w.contiguous(), wp.vec3)
+        box_rotation = wp.from_torch(boxes.rotation_w.contiguous(), wp.mat33)
+        half = wp.from_torch(boxes.half_m.contiguous(), wp.vec3)
+        shape = (count, max(num_boxes, 1))
+        seen = wp.empty(shape, dtype=depth_box_kernel.SeenBox, device=self._device)
+        camera = self._intrinsics
+
+        def add(lo: int, hi: int, depth: wp.array) -> None:
+            wp.launch(
+                depth_box_kernel.prepare_boxes,
+                (hi - lo, num_boxes),
+                [camera, pos, rotation, box_pos, box_rotation, half, lo, seen],
+                device=self._device,
+            )
+            wp.launch(
+                depth_box_kernel.render_boxes,
+                (hi - lo, camera.height, camera.width),
+                [camera, seen, num_boxes, lo, depth],
+                device=self._device,
+            )
+
+        return add
 
     def _allocate(
         self, num_images: int, num_capsules: int

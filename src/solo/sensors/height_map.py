@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numba import njit
 
+from solo.sensors.boxes import Boxes
 from solo.sensors.perception_cfg import HeightMapCfg
 from solo.terrains.grid import HeightGrid
 
@@ -19,6 +20,7 @@ class HeightMap:
     A cell of the map takes the height of the grid cell that its centre lies in; there
     is no interpolation. Outside the grid it reads the nearest border cell. On CPU a
     compiled loop does it four times as fast as tensor operations, which serve CUDA.
+    Where the centre of a cell is under a box, the cell takes the top of the box.
     """
 
     def __init__(self, grid: HeightGrid, cfg: HeightMapCfg, device: str) -> None:
@@ -28,12 +30,15 @@ class HeightMap:
         self._units = torch.tensor(grid.units, device=device)
         self._centres = torch.tensor(self._centres_h, device=device)
 
-    def sample(self, pos_w: torch.Tensor, quat_w: torch.Tensor) -> torch.Tensor:
+    def sample(
+        self, pos_w: torch.Tensor, quat_w: torch.Tensor, boxes: Boxes | None = None
+    ) -> torch.Tensor:
         """Terrain height relative to the base, metres.
 
         Args:
             pos_w: Base positions [B, 3].
             quat_w: Base orientations [B, 4], wxyz; only the yaw is used.
+            boxes: What stands on the ground in each robot's world; None for nothing.
 
         Returns:
             Heights [B, Y, X], negative where the ground is below the base.
@@ -53,23 +58,34 @@ class HeightMap:
             )
         else:
             heights = self.sample_with_tensors(pos_w, quat_w)
+        if boxes is not None:
+            top_w = boxes.top_w(*self._centres_w(pos_w, quat_w))
+            heights = torch.maximum(heights, top_w - pos_w[:, 2:3])
         return heights.unflatten(1, self.cfg.cells)
 
     def sample_with_tensors(
         self, pos_w: torch.Tensor, quat_w: torch.Tensor
     ) -> torch.Tensor:
         """The same as [B, Y*X], with tensor operations for any device."""
-        grid, units, centres = self._grid, self._units, self._centres
+        grid, units = self._grid, self._units
+        x_w, y_w = self._centres_w(pos_w, quat_w)
+        i = ((x_w - grid.corner_xy_m[0]) / grid.cell_m).floor().long()
+        j = ((y_w - grid.corner_xy_m[1]) / grid.cell_m).floor().long()
+        i, j = i.clamp_(0, units.shape[0] - 1), j.clamp_(0, units.shape[1] - 1)
+        return units[i, j] * grid.unit_m - pos_w[:, 2:3]
+
+    def _centres_w(
+        self, pos_w: torch.Tensor, quat_w: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """World x and y of the cells' centres, [B, Y*X] each."""
+        centres = self._centres
         w, x, y, z = quat_w.unbind(-1)
         cos, sin = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z)
         norm = torch.sqrt(cos * cos + sin * sin).clamp_min(1e-9)
         cos, sin = (cos / norm)[:, None], (sin / norm)[:, None]
         x_w = pos_w[:, 0:1] + cos * centres[:, 0] - sin * centres[:, 1]
         y_w = pos_w[:, 1:2] + sin * centres[:, 0] + cos * centres[:, 1]
-        i = ((x_w - grid.corner_xy_m[0]) / grid.cell_m).floor().long()
-        j = ((y_w - grid.corner_xy_m[1]) / grid.cell_m).floor().long()
-        i, j = i.clamp_(0, units.shape[0] - 1), j.clamp_(0, units.shape[1] - 1)
-        return units[i, j] * grid.unit_m - pos_w[:, 2:3]
+        return x_w, y_w
 
 
 @njit(nogil=True, cache=True)

@@ -19,7 +19,7 @@ import ctypes
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import mujoco
@@ -30,9 +30,6 @@ from solo.sim import libmujoco
 from solo.sim.kernels import pointer
 
 _GEOM_TYPES = int(mujoco.mjtGeom.mjNGEOMTYPES)
-_TABLE_INDEX = int(mujoco.mjtGeom.mjGEOM_HFIELD) * _GEOM_TYPES + int(
-    mujoco.mjtGeom.mjGEOM_SPHERE
-)
 
 # Contacts per pair and how different (cosine between normals) they must be: the floor
 # and two walls of a corner. Normals of a smooth slope differ by far less.
@@ -45,31 +42,37 @@ _TINY = 1e-12
 
 
 @contextmanager
-def direct_sphere_contacts(function: int) -> Iterator[None]:
-    """Let MuJoCo use ``function`` (an address) for spheres on height fields.
+def direct_contacts(kind: mujoco.mjtGeom, function: int) -> Iterator[None]:
+    """Let MuJoCo use ``function`` (an address) for geoms of a kind on height fields.
 
     The table is one for the process: of several simulations that step at once, the
     last to finish puts MuJoCo's own function back.
     """
-    kind = ctypes.c_void_p * _GEOM_TYPES**2
-    table = kind.in_dll(libmujoco.load_library(), "mjCOLLISIONFUNC")
+    table_type = ctypes.c_void_p * _GEOM_TYPES**2
+    table = table_type.in_dll(libmujoco.load_library(), "mjCOLLISIONFUNC")
+    index = int(mujoco.mjtGeom.mjGEOM_HFIELD) * _GEOM_TYPES + int(kind)
     with _table_lock:
-        if not _own_function:
-            _own_function.append(table[_TABLE_INDEX])
-        _users.append(function)
-        table[_TABLE_INDEX] = function
+        if index not in _own_functions:
+            _own_functions[index] = table[index]
+        _users[index] = _users.get(index, 0) + 1
+        table[index] = function
     try:
         yield
     finally:
         with _table_lock:
-            _users.pop()
-            if not _users:
-                table[_TABLE_INDEX] = _own_function[0]
+            _users[index] -= 1
+            if not _users[index]:
+                table[index] = _own_functions[index]
+
+
+def direct_sphere_contacts(function: int) -> AbstractContextManager[None]:
+    """Let MuJoCo use ``function`` (an address) for spheres on height fields."""
+    return direct_contacts(mujoco.mjtGeom.mjGEOM_SPHERE, function)
 
 
 _table_lock = threading.Lock()
-_own_function: list[int] = []
-_users: list[int] = []
+_own_functions: dict[int, int] = {}
+_users: dict[int, int] = {}
 
 
 @njit(nogil=True, cache=True)

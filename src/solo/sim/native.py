@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,7 +38,7 @@ from mjlab.utils.nan_guard import NanGuard
 from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
-from solo.sim import height_field, kernels, libmujoco
+from solo.sim import height_field, height_field_box, kernels, libmujoco
 from solo.sim.constants import DerivedConstants
 from solo.sim.fields import NativeData, NativeModel, make_twin
 from solo.sim.pool import WorkerPool, available_cores
@@ -268,12 +268,27 @@ class NativeSimulation(Simulation):
 
     def _choose_collision(self) -> Callable[[], AbstractContextManager[None]]:
         """What to do to MuJoCo's table of collision functions while stepping."""
-        has_spheres = (self._mj_model.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE).any()
-        wanted = self.cfg.direct_sphere_contacts
-        if not (wanted and has_spheres and self._mj_model.nhfield):
-            return contextlib.nullcontext
-        function = height_field.compile_sphere_contacts(self._mj_model, self._mj_data)
-        return functools.partial(height_field.direct_sphere_contacts, function.address)
+        model, data = self._mj_model, self._mj_data
+        exchanges: list[Callable[[], AbstractContextManager[None]]] = []
+        has_spheres = (model.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE).any()
+        if model.nhfield and has_spheres and self.cfg.direct_sphere_contacts:
+            function = height_field.compile_sphere_contacts(model, data)
+            exchanges.append(
+                functools.partial(height_field.direct_sphere_contacts, function.address)
+            )
+        boxes = model.geom_type == mujoco.mjtGeom.mjGEOM_BOX
+        if model.nhfield and model.body_weldid[model.geom_bodyid[boxes]].any():
+            function = height_field_box.compile_box_contacts(model, data)
+            exchanges.append(
+                functools.partial(
+                    height_field.direct_contacts,
+                    mujoco.mjtGeom.mjGEOM_BOX,
+                    function.address,
+                )
+            )
+        if len(exchanges) < 2:
+            return exchanges[0] if exchanges else contextlib.nullcontext
+        return functools.partial(_enter_all, exchanges)
 
     def _build_tables(self) -> None:
         self._refresh = refresh_functions(
@@ -288,6 +303,16 @@ class NativeSimulation(Simulation):
         self._build_tables()
         if self._has_run:
             self._run(_FORWARD, keep_state=False)
+
+
+@contextlib.contextmanager
+def _enter_all(
+    managers: list[Callable[[], AbstractContextManager[None]]],
+) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for manager in managers:
+            stack.enter_context(manager())
+        yield
 
 
 def _choose_fast_options(model: mujoco.MjModel) -> None:

@@ -22,7 +22,7 @@ class EaseInCfg:
     ``docs/training-notes.md``.
     """
 
-    env_steps: float = 8.0e6
+    env_steps: float = 16.0e6
     """Samples after which everything but the assistance is as in the paper."""
     assist: bool = True
     """Whether a torque holds the robot upright at first; it fades with the falls."""

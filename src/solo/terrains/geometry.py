@@ -12,7 +12,6 @@ import numpy as np
 
 from solo.terrains.patch import UNIT_M
 from solo.terrains.scene import TerrainScene
-from solo.terrains.variants import FAMILY_RGB, get_variant
 
 BASE_M = 0.5
 """Solid ground under the lowest vertex of the height field.
@@ -26,8 +25,6 @@ BORDER_RGBA = (0.55, 0.57, 0.59, 1.0)
 
 TERRAIN = "terrain"
 """Name of the fixed body, of its height field and of the picture on it."""
-
-_TEXELS_PER_PATCH = 16
 
 
 def add_terrain(spec: mujoco.MjSpec, scene: TerrainScene) -> None:
@@ -80,13 +77,8 @@ def add_terrain(spec: mujoco.MjSpec, scene: TerrainScene) -> None:
 
 
 def _add_colours(spec: mujoco.MjSpec, scene: TerrainScene) -> str:
-    """Paint each patch in the colour of its family; return the material's name."""
-    num_levels, num_columns = scene.origins_m.shape[:2]
-    image = np.empty((num_columns, num_levels, 3))  # [rows along y, along x, RGB]
-    for column, name in enumerate(scene.cfg.variants):
-        image[column] = FAMILY_RGB[get_variant(name).family]
-    image[(np.indices((num_columns, num_levels)).sum(axis=0) % 2) == 1] *= 0.88
-    image = image.repeat(_TEXELS_PER_PATCH, axis=0).repeat(_TEXELS_PER_PATCH, axis=1)
+    """Paint the ground in the colours of its families; return the material's name."""
+    image = scene.colours()
     spec.add_texture(
         name=TERRAIN,
         type=mujoco.mjtTexture.mjTEXTURE_2D,

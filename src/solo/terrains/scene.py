@@ -1,4 +1,7 @@
-"""The curriculum scene: levels along +x, variants along +y, one grid for all of it."""
+"""The curriculum scene: levels along +x, variants along +y, one grid for all of it.
+
+`solo.terrains.strip` has another arrangement with the same interface.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import numpy as np
 
 from solo.terrains.grid import HeightGrid
 from solo.terrains.patch import CELL_M, UNIT_M, count_cells
-from solo.terrains.variants import VARIANTS, get_variant
+from solo.terrains.variants import FAMILY_RGB, VARIANTS, get_variant
+
+_TEXELS_PER_PATCH = 16
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,10 @@ class TerrainSceneCfg:
                 "to 1, or None for a curriculum."
             )
 
+    def build(self) -> TerrainScene:
+        """Generate the scene."""
+        return build_scene(self)
+
 
 @dataclass(frozen=True, eq=False)
 class TerrainScene:
@@ -90,6 +99,19 @@ class TerrainScene:
         size = count_cells(self.cfg.patch_m)
         first_x, first_y = border + level * size, border + column * size
         return slice(first_x, first_x + size), slice(first_y, first_y + size)
+
+    def colours(self) -> np.ndarray:
+        """A picture of the ground: each patch in the colour of its family.
+
+        Returns:
+            RGB from 0 to 1, [rows along y, columns along x, 3].
+        """
+        num_levels, num_columns = self.origins_m.shape[:2]
+        image = np.empty((num_columns, num_levels, 3))
+        for column, name in enumerate(self.cfg.variants):
+            image[column] = FAMILY_RGB[get_variant(name).family]
+        image[(np.indices((num_columns, num_levels)).sum(axis=0) % 2) == 1] *= 0.88
+        return image.repeat(_TEXELS_PER_PATCH, axis=0).repeat(_TEXELS_PER_PATCH, axis=1)
 
 
 def generate_patch(

@@ -81,11 +81,13 @@ class Eyes:
         chosen = slice(robot, robot + 1)
         pos_w, rotation_w = depth.camera_pose_w()
         radii = torch.tensor([link.radius for link in depth.cfg.self_view])
+        boxes = depth.boxes_w()
         image_m = depth.camera.render(
             pos_w[chosen],
             rotation_w[chosen],
             depth.links_w()[chosen],
             radii.to(pos_w.device),
+            boxes=None if boxes is None else boxes[chosen],
         )[0]
         # Where corruption follows, the term's camera renders what is too near, too.
         return image_m.where(image_m >= depth.cfg.camera.min_range_m, 0.0).cpu().numpy()

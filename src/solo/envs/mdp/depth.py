@@ -13,6 +13,8 @@ from mjlab.utils.lab_api.math import (
 
 from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.obstacle import obstacle_boxes
+from solo.sensors.boxes import Boxes
 from solo.sensors.depth_camera import DepthCamera
 from solo.sensors.depth_corruption import (
     DepthCorruptor,
@@ -55,7 +57,7 @@ class depth_images:
             torch.Generator().manual_seed(seed),
         )
         robot = env.scene["robot"]
-        self._robot = robot
+        self._env, self._robot = env, robot
         self._mount_body = robot.find_bodies(sensor.mount.body)[0][0]
         self._mount_pos = torch.tensor(sensor.mount.pos_m, device=device)
         self._mount_rotation = torch.tensor(
@@ -108,7 +110,13 @@ class depth_images:
         Where images are corrupted, the near limit of the range is not applied yet.
         """
         pos_w, rotation_w = self.camera_pose_w()
-        return self.camera.render(pos_w, rotation_w, self.links_w(), self._radii)
+        return self.camera.render(
+            pos_w, rotation_w, self.links_w(), self._radii, boxes=self.boxes_w()
+        )
+
+    def boxes_w(self) -> Boxes | None:
+        """The movable obstacle, if the scene has one."""
+        return obstacle_boxes(self._env)
 
     def camera_pose_w(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Position [B, 3] and camera-to-world rotation [B, 3, 3], with their errors."""

@@ -8,11 +8,15 @@ from mjlab.managers.observation_manager import ObservationTermCfg
 from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
 
 from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.obstacle import obstacle_boxes
 from solo.sensors.height_map import HeightMap
 
 
 class height_map:
-    """Clean local height map [B, Y, X]: terrain height minus base height, metres."""
+    """Clean local height map [B, Y, X]: height minus base height, metres.
+
+    Height of the terrain, and of the movable obstacle if the scene has one.
+    """
 
     def __init__(self, cfg: ObservationTermCfg, env: ManagerBasedRlEnv) -> None:
         terrain = grid_terrain(env)
@@ -21,7 +25,9 @@ class height_map:
     def __call__(self, env: ManagerBasedRlEnv, cfg: object) -> torch.Tensor:
         del cfg  # Read once, in the constructor.
         base = env.scene["robot"].data
-        return self._map.sample(base.root_link_pos_w, base.root_link_quat_w)
+        return self._map.sample(
+            base.root_link_pos_w, base.root_link_quat_w, obstacle_boxes(env)
+        )
 
 
 def feet_contact(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:

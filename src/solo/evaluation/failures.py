@@ -1,0 +1,172 @@
+"""The last seconds of rollouts that failed, to be looked at later.
+
+`RecordedEnv` stands between the loop and an environment and remembers the last states
+of every slot. Of each job the failures with the lowest numbers are kept, whatever order
+they happened in, so that the batch size does not decide which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from solo.envs.mdp.terrain import grid_terrain
+from solo.evaluation.conditions import ConditionEnv
+from solo.evaluation.protocols import Cell
+from solo.evaluation.rollout import Outcome, Rollout, StepReport
+from solo.evaluation.sim_env import SimEnv
+from solo.evaluation.starts import Start
+from solo.files import written_aside
+from solo.gl import NoGraphicsError, has_gl
+from solo.terrains.scene import TerrainSceneCfg
+
+FOLDER = "failures"
+"""Folder of the recordings, beside that of the jobs."""
+NUM_FAILURES = 3
+"""Recordings of a job."""
+LAST_S = 3.0
+"""Length of a recording."""
+RATE_HZ = 10.0
+"""States per second of a recording."""
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """How a rollout came to its end."""
+
+    index: int
+    """Number of the rollout within its job."""
+    outcome: Outcome
+    patch: int
+    """Row of the scene that it started on."""
+    origin_m: np.ndarray
+    """Origin of that patch, world frame, [3]."""
+    qpos: np.ndarray
+    """States, the last one that of the end, [T, nq]."""
+    time_s: np.ndarray
+    """Time since the start of the rollout, [T]."""
+    scene: TerrainSceneCfg
+    """Where it happened."""
+
+
+class RecordedEnv:
+    """An environment that remembers; see `solo.evaluation.rollout.RolloutEnv`."""
+
+    def __init__(
+        self, inner: SimEnv | ConditionEnv, num_failures: int = NUM_FAILURES
+    ) -> None:
+        """Wrap an environment.
+
+        Args:
+            inner: The environment.
+            num_failures: How many failures to keep.
+        """
+        self._inner, self._num_failures = inner, num_failures
+        self.num_slots, self.lanes = inner.num_slots, inner.lanes
+        self.step_s, self.half_patch_m = inner.step_s, inner.half_patch_m
+        self.failures: dict[int, Failure] = {}
+        """Number of the rollout to what was recorded of it."""
+        length = round(LAST_S / self.step_s) + 1
+        self._ring = np.zeros((length, *self._qpos().shape), dtype=np.float32)
+        self._taken = np.zeros(self.num_slots, dtype=int)
+        self._step = 0
+        self._slots: dict[int, int] = {}
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Begin rollouts in some slots."""
+        self._inner.begin(slots, starts)
+        rows = list(slots)
+        self._ring[self._step % len(self._ring), rows] = self._qpos()[rows]
+        self._taken[rows] = 0
+        self._slots |= {s.index: slot for slot, s in zip(slots, starts, strict=True)}
+
+    def observations(self) -> Any:
+        """What a policy acts on."""
+        return self._inner.observations()
+
+    def step(self, actions: torch.Tensor) -> StepReport:
+        """One control step, and its state."""
+        report = self._inner.step(actions)
+        self._step += 1
+        self._taken += 1
+        self._ring[self._step % len(self._ring)] = self._qpos()
+        return report
+
+    def on_end(self, rollout: Rollout) -> None:
+        """Keep a rollout that has just failed, if it is among the first ones."""
+        slot = self._slots.pop(rollout.index)
+        if rollout.outcome == Outcome.SUCCESS or self._num_failures == 0:
+            return
+        stride = max(1, round(1.0 / (RATE_HZ * self.step_s)))
+        span = min(int(self._taken[slot]), len(self._ring) - 1)
+        ages = np.arange(0, span + 1, stride)[::-1]  # Steps before the end.
+        qpos = self._ring[(self._step - ages) % len(self._ring), slot]
+        is_sound = np.isfinite(qpos).all(axis=1)  # Physics that diverged may not be.
+        if not is_sound.any():
+            return
+        scene = grid_terrain(self._inner.env).terrain_scene
+        self.failures[rollout.index] = Failure(
+            index=rollout.index,
+            outcome=rollout.outcome,
+            patch=rollout.patch,
+            origin_m=scene.origins_m[rollout.patch, 0],
+            qpos=qpos[is_sound],
+            time_s=((rollout.steps - ages) * self.step_s)[is_sound],
+            scene=scene.cfg,
+        )
+        if len(self.failures) > self._num_failures:
+            del self.failures[max(self.failures)]
+
+    def _qpos(self) -> np.ndarray:
+        return self._inner.env.sim.data.qpos.cpu().numpy()
+
+
+def write_failures(
+    folder: Path, cell: Cell, failures: Mapping[int, Failure], robot: str
+) -> list[str]:
+    """Write recordings of a job, and a strip of pictures of each where there is GL.
+
+    A recording ``failures/JOB-INDEX.npz`` has ``qpos`` [T, nq], ``time_s`` [T],
+    ``outcome``, ``index``, ``patch``, ``origin_m`` [3], ``robot``, and of the scene
+    ``terrain``, ``difficulty``, ``seed``, ``patch_m`` and ``num_levels``.
+
+    Args:
+        folder: Folder of the evaluation.
+        cell: The job.
+        failures: What was recorded.
+        robot: Name of the robot.
+
+    Returns:
+        Names of the recordings, relative to the folder.
+    """
+    paths = []
+    for index in sorted(failures):
+        failure = failures[index]
+        path = folder / FOLDER / f"{cell.name}-{index}.npz"
+        path.parent.mkdir(exist_ok=True)
+        scene = failure.scene
+        values = {k: v for k, v in vars(failure).items() if k != "scene"}
+        values |= {"outcome": failure.outcome.value, "robot": robot}
+        values |= {"terrain": scene.variants[0], "difficulty": scene.difficulty}
+        values |= {k: getattr(scene, k) for k in ("seed", "patch_m", "num_levels")}
+        with written_aside(path) as unfinished:
+            np.savez_compressed(unfinished, **values)
+        paths.append(path)
+    _draw(paths)
+    return [f"{FOLDER}/{path.name}" for path in paths]
+
+
+def _draw(paths: Sequence[Path]) -> None:
+    """Write strips beside recordings; silently none where nothing can be drawn."""
+    if not paths or not has_gl():
+        return
+    from solo.viewer.failure_frames import write_strips
+
+    with suppress(NoGraphicsError):
+        write_strips(paths)

@@ -1,0 +1,197 @@
+"""Policies that see with a camera: a reconstructor in front of a student.
+
+The true height map and velocity are in the environment to measure the estimates with;
+the student never sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+
+from solo.algorithms.perception import (
+    DEPTH,
+    MAP,
+    PROPRIOCEPTION,
+    STUDENT_GROUPS,
+    TRUE_MAP,
+    TRUE_VELOCITY,
+    VELOCITY,
+    WINDOW,
+    full_map,
+    kept_cells,
+)
+from solo.evaluation.network_policy import NetworkPolicy
+from solo.evaluation.policy_source import PolicySource
+from solo.evaluation.rollout import LANES, Policy
+from solo.evaluation.starts import Start
+from solo.export.checkpoint import load_policy
+from solo.networks.reconstruction.interface import (
+    Outputs,
+    ReconstructionIoCfg,
+    Reconstructor,
+    State,
+)
+from solo.networks.reconstruction.query_reconstructor import QueryReconstructor
+from solo.networks.student import StudentModel
+from solo.robots import get_robot
+from solo.sim.native import NativeSimulation
+from solo.stages.perceptive_cfg import with_camera
+
+MEASURES = ("height_map_l1_m", "reconstructed_velocity_error")
+"""What policies that reconstruct measure; see ``docs/metrics.md``."""
+
+TRUE_GROUPS = (TRUE_MAP, TRUE_VELOCITY)
+"""Groups that are there to measure alone."""
+
+GROUPS = (DEPTH, WINDOW, *TRUE_GROUPS)
+"""All groups that are needed."""
+
+Run = Callable[[Callable[[int, int, int], None], int], None]
+"""``run(work, num_items)`` calls ``work(thread, lo, hi)`` until all items are done."""
+
+
+class PerceptivePolicy:
+    """Reconstructor and student, on `LANES` slots at a time; see `NetworkPolicy`.
+
+    The Query Reconstructor keeps the visual tokens of older images, as on a robot; the
+    others start from the window in each step, as they were trained.
+    """
+
+    def __init__(
+        self,
+        student: StudentModel,
+        reconstructor: Reconstructor,
+        num_slots: int,
+        run: Run | None = None,
+    ) -> None:
+        """Make it for a number of slots.
+
+        Args:
+            student: Acts.
+            reconstructor: Estimates the ground and the velocity.
+            num_slots: Number of slots, a multiple of `LANES`.
+            run: Shares out the blocks among threads, see `shared_out`; None for one
+                after the other.
+        """
+        self._run = run or (lambda work, num_items: work(0, 0, num_items))
+        self._student = NetworkPolicy(student, STUDENT_GROUPS, num_slots)
+        self._reconstructor = reconstructor.eval()
+        self._states: list[State | None] = [
+            reconstructor.initial_state(LANES)
+            if isinstance(reconstructor, QueryReconstructor)
+            else None
+            for _ in range(num_slots // LANES)
+        ]
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Forget what was seen and felt in some slots."""
+        self._student.begin(slots, starts)
+        for slot in slots:
+            block, row = divmod(slot, LANES)
+            self._states[block] = self._reconstructor.reset_state(
+                self._states[block], torch.tensor([row])
+            )
+
+    def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
+        """Mean actions [B, joints], and how wrong the estimates were."""
+        num_blocks = len(self._states)
+        seen: list[dict[str, torch.Tensor]] = [{} for _ in range(num_blocks)]
+
+        @torch.inference_mode()  # Each thread has a mode of its own.
+        def perceive(_slot: int, low: int, high: int) -> None:
+            for block in range(low, high):
+                rows = slice(block * LANES, (block + 1) * LANES)
+                part = {name: observations[name][rows] for name in GROUPS}
+                seen[block], self._states[block] = self._perceive(
+                    part, self._states[block]
+                )
+
+        self._run(perceive, num_blocks)
+        joined = {name: torch.cat([s[name] for s in seen]) for name in seen[0]}
+        actions, _ = self._student.act(joined)
+        measures = {name: joined[name].cpu().double().numpy() for name in MEASURES}
+        return actions, measures
+
+    def _perceive(
+        self, part: Mapping[str, torch.Tensor], state: State | None
+    ) -> tuple[dict[str, torch.Tensor], State | None]:
+        """The student's groups and the errors of one block, and its new state."""
+        io, window = self._reconstructor.io, part[WINDOW]
+        estimate, state = self._reconstructor(part[DEPTH], window, state)
+        groups = {
+            PROPRIOCEPTION: window[:, -1],
+            VELOCITY: estimate["velocity"],
+            MAP: full_map(estimate["height"], io),
+        }
+        truth = (part[name] for name in TRUE_GROUPS)
+        return groups | estimate_errors(estimate, io, *truth), state
+
+
+def shared_out(env: ManagerBasedRlEnv) -> Run | None:
+    """How to share out work among the threads of an environment's physics."""
+    return env.sim.pool.run if isinstance(env.sim, NativeSimulation) else None
+
+
+def estimate_errors(
+    estimate: Outputs,
+    io: ReconstructionIoCfg,
+    height_map: torch.Tensor,
+    velocity: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    """How wrong a reconstructor is, per slot.
+
+    Args:
+        estimate: ``height`` [B, Y', X'] of the reconstructed cells and ``velocity``
+            [B, 3].
+        io: Which cells are reconstructed.
+        height_map: True map of all cells [B, Y, X].
+        velocity: True velocity [B, 3].
+
+    Returns:
+        ``height_map_l1_m`` [B], the mean over the reconstructed cells, and
+        ``reconstructed_velocity_error`` [B], the length of the difference, m/s.
+    """
+    height = (estimate["height"] - kept_cells(height_map, io)).abs()
+    difference = torch.linalg.vector_norm(estimate["velocity"] - velocity, dim=-1)
+    return dict(zip(MEASURES, (height.mean(dim=(-2, -1)), difference), strict=True))
+
+
+def perceptive_source(checkpoint: Path, run: Mapping[str, Any]) -> PolicySource:
+    """A checkpoint of the perceptive stage, with the camera it was trained with.
+
+    Raises:
+        SoloError: It cannot be read, or does not fit its run's settings.
+    """
+    trained = load_policy(checkpoint)
+    student, reconstructor = trained.student, trained.reconstructor
+    io, (timestep, decimation) = reconstructor.io, run["profile"]["physics"]
+
+    def make(env: ManagerBasedRlEnv) -> Policy:
+        device = env.device
+        return PerceptivePolicy(
+            student.to(device), reconstructor.to(device), env.num_envs, shared_out(env)
+        )
+
+    return PolicySource(
+        name=f"{checkpoint.resolve().parent.name}/{checkpoint.name}",
+        kind="perceptive",
+        robot=with_camera(get_robot(run["robot"]), io),
+        stage="perceptive",
+        groups=GROUPS,
+        make=make,
+        physics=(timestep, decimation),
+        checkpoint=checkpoint,
+        sha256=hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
+        details={
+            "reconstructor": run.get("reconstructor", {}).get("name"),
+            "depth_shape": list(io.depth_shape),
+            "map_stride": io.map_stride,
+        },
+    )

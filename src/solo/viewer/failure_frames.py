@@ -1,0 +1,145 @@
+"""Pictures of the last seconds of failed rollouts, from their recordings.
+
+A recording is a file of `solo.evaluation.failures`; it has everything that the scene
+can be built from again.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from solo.errors import SoloError
+from solo.files import written_aside
+from solo.robots import get_robot
+from solo.robots.build import build_spec
+from solo.terrains.grid import HeightGrid
+from solo.terrains.scene import TerrainSceneCfg, build_scene
+from solo.viewer.offscreen import Shot, clear_view, make_view_model, render
+
+NUM_FRAMES = 6
+"""Pictures of a strip."""
+FRAME_PX = (160, 200)
+"""Width and height of one picture."""
+SHOWN_S = 2.0
+"""How much of the recording is shown, its end included."""
+
+_DISTANCE_M = 2.1
+_AZIMUTH_DEG = 70.0
+"""From the right and a little behind; robots are told to walk along +x."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What a file holds of one rollout."""
+
+    qpos: np.ndarray
+    """States [T, nq]."""
+    time_s: np.ndarray
+    """Time since the start of the rollout [T]."""
+    robot: str
+    scene: TerrainSceneCfg
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a file of `solo.evaluation.failures`.
+
+    Raises:
+        SoloError: It cannot be read, or lacks something.
+    """
+    try:
+        with np.load(path) as saved:
+            scene = TerrainSceneCfg(
+                variants=(str(saved["terrain"]),),
+                num_levels=int(saved["num_levels"]),
+                patch_m=float(saved["patch_m"]),
+                seed=int(saved["seed"]),
+                difficulty=float(saved["difficulty"]),
+            )
+            return Recording(saved["qpos"], saved["time_s"], str(saved["robot"]), scene)
+    except (
+        OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile
+    ) as error:  # fmt: skip
+        reason = " ".join(str(error).split())[:200]
+        raise SoloError(
+            f"Cannot read the recording {str(path)!r}: {reason}. Give a file that "
+            "`solo eval` wrote to its folder `failures`."
+        ) from error
+
+
+def draw_failure(path: Path) -> list[np.ndarray]:
+    """Frames of the last two seconds, oldest first; uint8 [H, W, 3].
+
+    Raises:
+        SoloError: The file cannot be read.
+        NoGraphicsError: MuJoCo cannot draw on this machine.
+    """
+    return draw_failures([path])[0]
+
+
+def draw_failures(paths: Sequence[Path]) -> list[list[np.ndarray]]:
+    """Frames of several recordings; those of one scene share its model."""
+    recordings = [read_recording(path) for path in paths]
+    drawn: dict[int, list[np.ndarray]] = {}
+    for key in dict.fromkeys((r.robot, r.scene) for r in recordings):
+        robot, scene_cfg = key
+        scene = build_scene(scene_cfg)
+        spec = build_spec(get_robot(robot), visual=True)
+        model = make_view_model(spec, scene, FRAME_PX)
+        chosen = [i for i, r in enumerate(recordings) if (r.robot, r.scene) == key]
+        parts = [_shots(recordings[i], scene.grid) for i in chosen]
+        shots = [shot for part in parts for shot in part]
+        # Shadows would more than double the time, which every job pays.
+        images = list(render(model, shots, FRAME_PX, shadows=False))
+        for index, part in zip(chosen, parts, strict=True):
+            drawn[index], images = images[: len(part)], images[len(part) :]
+    return [drawn[i] for i in range(len(paths))]
+
+
+def write_strips(paths: Sequence[Path]) -> list[Path]:
+    """Write ``NAME.png`` beside each ``NAME.npz``: its frames from left to right.
+
+    Raises:
+        SoloError: A file cannot be read or written.
+        NoGraphicsError: MuJoCo cannot draw on this machine.
+    """
+    strips = []
+    for path, frames in zip(paths, draw_failures(paths), strict=True):
+        recording = read_recording(path)
+        before_s = recording.time_s[_chosen(recording)] - recording.time_s[-1]
+        strip = Image.fromarray(np.concatenate(frames, axis=1))
+        draw, font = ImageDraw.Draw(strip), ImageFont.load_default(13)
+        for index, value in enumerate(before_s):
+            place = (index * FRAME_PX[0] + 6, 4)
+            draw.text(place, f"{value:.1f} s", "black", font)
+        target = path.with_suffix(".png")
+        with written_aside(target) as unfinished:
+            strip.save(unfinished, format="PNG")
+        strips.append(target)
+    return strips
+
+
+def _chosen(recording: Recording) -> np.ndarray:
+    """Indices of the states to draw, evenly over what is shown, the last included."""
+    end_s = recording.time_s[-1]
+    first = int(np.argmax(recording.time_s >= end_s - SHOWN_S - 1e-6))
+    last = len(recording.time_s) - 1
+    return np.linspace(first, last, NUM_FRAMES).round().astype(int)
+
+
+def _shots(recording: Recording, grid: HeightGrid) -> list[Shot]:
+    """Each state from the same side, as low as the terrain allows."""
+    shots = []
+    for qpos in recording.qpos[_chosen(recording)].astype(np.float64):
+        x, y, z = (float(value) for value in qpos[:3])
+        ground = float(grid.surface_at(np.array([x]), np.array([y]))[0])
+        # Where the robot lies, the picture shows the ground around it.
+        target = (x, y, max(z - 0.1, ground + 0.5))
+        view = clear_view(grid, target, _DISTANCE_M, _AZIMUTH_DEG)
+        shots.append(Shot(qpos[None], view))
+    return shots

@@ -1,0 +1,147 @@
+"""`solo eval isolated`, `course` and `route`: options, tables, and baseline agents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from solo.cli.eval_strips import EvalCourse, EvalIsolated, EvalRoute
+from solo.errors import SoloError
+from solo.evaluation import route_evaluate, strips_evaluate
+from solo.evaluation.policies import open_policy
+from solo.evaluation.results import describe_cell
+from solo.evaluation.rollout import Outcome, Rollout
+from solo.evaluation.route import ROUTE
+from solo.evaluation.route_evaluate import describe_stage, run_stage
+from solo.evaluation.route_walk import StageWalks, Walk
+from solo.evaluation.strips import COURSE, ISOLATED, add_progress
+from solo.evaluation.strips_evaluate import run_strip_cell
+
+
+@pytest.fixture
+def scripted(monkeypatch, tmp_path):
+    """Every second trial falls after 8 m, the others succeed."""
+
+    def run_cell(protocol, source, cell, num_slots, num_threads, on_rollout):
+        rollouts = [
+            Rollout(i, Outcome.FALL if i % 2 else Outcome.SUCCESS, 9,
+                    8.0 if i % 2 else cell.finish_m, 0.0, 0.5, 0, {})
+            for i in range(protocol.rollouts)
+        ]  # fmt: skip
+        result = describe_cell(cell, rollouts, 64, 0.5)
+        return add_progress(result, cell.elements, rollouts)
+
+    def run_a_stage(protocol, source, stage, num_slots, num_threads, on_walk):
+        walks, wave = [], []
+        for robot in range(protocol.rollouts):
+            end_m = stage.begin_m + stage.length_m
+            walks.append(
+                Walk(robot, stage.level, 0, stage.begin_m, end_m, "success", 9)
+            )
+            wave.append(Rollout(robot, Outcome.SUCCESS, 9, 1.0, 0.0, 0.5, 0, {}))
+        found = StageWalks(walks, [wave], {0: (0.02, 2)})
+        return describe_stage(stage, found, 64, 0.5)
+
+    monkeypatch.setattr(strips_evaluate, "run_strip_cell", run_cell)
+    monkeypatch.setattr(route_evaluate, "run_stage", run_a_stage)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_isolated_prints_a_row_per_terrain_and_resumes(scripted, capsys, tmp_path):
+    result = EvalIsolated(policy="zero", rollouts=4, difficulty_scale=0.5).run()
+    printed = capsys.readouterr().out
+    assert len(result["cells"]) == 7
+    assert "movable_obstacle-0.500" in printed
+    assert result["summary"]["success"]["rate"] == 0.5
+    written = tmp_path / "eval" / "isolated" / "zero" / "result.json"
+    assert json.loads(written.read_text()) == result
+    again = EvalIsolated(policy="zero", rollouts=4, difficulty_scale=0.5).run()
+    assert again == result
+    assert "(found)" in capsys.readouterr().err
+
+
+def test_the_course_tells_how_far_trials_came(scripted, capsys, tmp_path):
+    picture = tmp_path / "course.png"
+    result = EvalCourse(policy="stand", rollouts=4, picture=picture).run()
+    (cell,) = result["cells"]
+    reached = {e["name"]: (e["reached"], e["passed"]) for e in cell["elements"]}
+    assert reached["stones_20"] == (4, 4)
+    assert reached["stones_30"] == (4, 2)
+    assert reached["gap"] == (2, 2)
+    assert cell["rollouts"][1]["element"] == "stones_30"
+    assert cell["rollouts"][0]["element"] == "after movable_obstacle"
+    assert picture.stat().st_size > 1000
+    assert "stairs_down" in capsys.readouterr().out
+
+
+def test_the_route_prints_its_numbers(scripted, capsys):
+    result = EvalRoute(policy="zero", length_m=150.0, num_robots=3).run()
+    printed = capsys.readouterr().out
+    assert "450 m of 450 m" in printed
+    assert "3 of 3" in printed
+    assert "1.00 to 1.00 cm" in printed
+    assert result["route"]["falls"] == 0
+    assert result["protocol"]["length_m"] == 150.0
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (EvalIsolated(policy="zero", terrains=("lava",)), "--terrains is lava"),
+        (EvalIsolated(policy="zero", terrains=("gap", "gap")), "each once"),
+        (EvalIsolated(policy="zero", rollouts=0), "--rollouts is 0"),
+        (
+            EvalCourse(policy="zero", difficulty_scale=0.0),
+            r"--difficulty-scale is 0\.0",
+        ),
+        (EvalCourse(policy="zero", difficulty_scale=1.5), "at most 1"),
+        (EvalRoute(policy="zero", length_m=0.5), r"--length-m is 0\.5"),
+        (EvalRoute(policy="zero", length_m=float("nan")), "--length-m is nan"),
+        (EvalRoute(policy="zero", num_robots=0), "--num-robots is 0"),
+        (EvalRoute(policy="walk", length_m=50.0), "Unknown policy 'walk'"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(scripted, command, reason):
+    with pytest.raises(SoloError, match=reason) as error:
+        command.run()
+    assert "\n" not in str(error.value)
+
+
+# With everything real, as small as it gets.
+
+FAST = (4.0, 4.0)
+"""Command that makes time limits short; nobody here obeys it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["zero", "random", "stand"])
+def test_whoever_does_not_walk_fails_on_strips(policy):
+    for protocol in (
+        replace(ISOLATED, terrains=("movable_obstacle",), rollouts=4, forward_m_s=FAST),
+        replace(COURSE, rollouts=4, forward_m_s=FAST),
+    ):
+        result = run_strip_cell(protocol, open_policy(policy), protocol.cells[0])
+        assert result["success"]["successes"] == 0
+        assert result["outcomes"]["diverged"] == 0
+        assert result["elements"][0]["passed"] == 0
+
+
+@pytest.mark.slow
+def test_a_stage_is_the_same_to_the_bit_in_any_batch():
+    """Robots that tumble over the legs of a stage, wave after wave."""
+    protocol = replace(
+        ROUTE, length_m=60.0, rollouts=36, forward_m_s=(20.0, 20.0), seed=1
+    )
+    stage = protocol.cells[0]
+    assert len(stage.legs) > 1
+
+    def walks(num_slots: int, num_threads: int) -> str:
+        result = run_stage(protocol, open_policy("zero"), stage, num_slots, num_threads)
+        assert result["success"]["successes"] == 0
+        assert result["outcomes"]["fall"] > 30
+        assert {walk["leg"] for walk in result["walks"]} == set(range(len(stage.legs)))
+        return json.dumps([result["walks"], result["rollouts"]])
+
+    assert walks(32, 1) == walks(64, 2)
