@@ -222,7 +222,7 @@ class CompareRecon(_Fit):
             with written_aside(output / "extent_shift.png") as unfinished:
                 draw_extent_shift(result["extent_shift"], unfinished)
             print(f"Wrote {output / 'extent_shift.png'}")
-        return result
+        return {**result, "examples": [example.to_dict() for example in examples]}
 
 
 def _default_output(profile: str) -> Path:

@@ -69,6 +69,12 @@ class Example:
     maps: dict[str, np.ndarray]
     """Method to its map."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, in millimetres and thousandths."""
+        maps = {name: values.round(3).tolist() for name, values in self.maps.items()}
+        depth, truth = self.depth.round(3).tolist(), self.truth.round(3).tolist()
+        return {"terrain": self.terrain, "depth": depth, "truth": truth, "maps": maps}
+
 
 def as_predictor(model: nn.Module, device: str = "cpu") -> Predictor:
     """Use a reconstructor on independent windows, as it was trained."""
