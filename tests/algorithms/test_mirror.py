@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import mjlab  # noqa: F401 - Must be first, see solo.envs.
 import mujoco
 import numpy as np
@@ -10,10 +13,13 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from rsl_rl.algorithms import PPO
+from rsl_rl.extensions import Symmetry
+from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 
 from solo.algorithms import mirror
 from solo.algorithms.mirror import AXIAL, POLAR, MirrorMaps, joint_mirror, swap_sides
+from solo.algorithms.mirror_loss import LeanSymmetry
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
 from solo.errors import SoloError
 from solo.robots import ROBOTS
@@ -204,8 +210,9 @@ def test_augment_appends_the_image_to_the_batch(maps, monkeypatch):
     assert mirror.augment(env, None, None) == (None, None)
 
 
-def test_ppo_of_rsl_rl_learns_from_the_images_in_a_real_environment():
-    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(flat_env_cfg(), device="cpu"))
+def learn_from_images(env: RslRlVecEnvWrapper, class_name: str) -> PPO:
+    """One update of PPO or of ours; the same random numbers for both."""
+    torch.manual_seed(0)
     ame = {"dim": 12, "num_heads": 3, "hidden_channels": 2, "kernel_size": 3}
     shared = {"hidden_dims": [8], "ame_cfg": ame}
     model = {"class_name": "solo.networks.ame_model:AmeModel", **shared}
@@ -216,7 +223,7 @@ def test_ppo_of_rsl_rl_learns_from_the_images_in_a_real_environment():
         "multi_gpu": None,
         "obs_groups": {"actor": vectors, "critic": [*vectors, "critic"]},
         "algorithm": {
-            "class_name": "PPO",
+            "class_name": class_name,
             "num_mini_batches": 1,
             "symmetry_cfg": {
                 "data_augmentation_func": "solo.algorithms.mirror:augment",
@@ -226,16 +233,36 @@ def test_ppo_of_rsl_rl_learns_from_the_images_in_a_real_environment():
         "actor": {**model, "distribution_cfg": noise},
         "critic": dict(model),
     }
+    env.unwrapped.reset(seed=0)
     obs = env.get_observations()
-    ppo = PPO.construct_algorithm(obs, env, cfg, "cpu")
+    cls = resolve_callable(class_name)
+    ppo = cls.construct_algorithm(obs, env, cfg, "cpu")
     with torch.inference_mode():
         for _ in range(3):
             obs, rewards, dones, extras = env.step(ppo.act(obs))
             ppo.process_env_step(obs, rewards, dones, extras)
         ppo.compute_returns(obs)
-    assert all(np.isfinite(value) for value in ppo.update().values())
+    losses = ppo.update()
+    assert all(np.isfinite(value) for value in losses.values())
+    assert losses["symmetry"] > 0.0
+    return ppo
+
+
+def test_ppo_learns_from_the_images_in_a_real_environment():
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(flat_env_cfg(), device="cpu"))
+    learn_from_images(env, "PPO")
+    ppo = learn_from_images(env, "solo.algorithms.ppo_amp:PpoAmp")
+    obs = env.get_observations()
     both, _ = mirror.augment(env, obs, None)
     assert both is not None
+    # Ours saves a pass through the actor; the loss is the same.
+    batch: Any = SimpleNamespace(observations=both)
+    ppo.actor(both, stochastic_output=True)
+    assert isinstance(ppo.symmetry, LeanSymmetry)
+    found = ppo.symmetry.compute_loss(ppo.actor, batch, len(obs))
+    expected = Symmetry.compute_loss(ppo.symmetry, ppo.actor, batch, len(obs))
+    assert torch.equal(found, expected)
+    assert found > 0.0
     again, _ = mirror.augment(env, both[2:], None)
     assert again is not None
     for name in env.unwrapped.observation_manager.active_terms:

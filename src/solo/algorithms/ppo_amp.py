@@ -22,6 +22,7 @@ from tensordict import TensorDict
 
 from solo.algorithms.amp import MotionPrior
 from solo.algorithms.amp_cfg import AmpCfg, ReferenceMotions
+from solo.algorithms.mirror_loss import LeanSymmetry
 from solo.errors import SoloError
 
 
@@ -48,6 +49,8 @@ class PpoAmp(PPO):
             **ppo_settings: Settings of rsl_rl's PPO.
         """
         super().__init__(actor, critic, storage, **ppo_settings)
+        if (symmetry_cfg := ppo_settings.get("symmetry_cfg")) is not None:
+            self.symmetry = LeanSymmetry(**symmetry_cfg)
         self.amp: MotionPrior | None = None
         if amp_cfg is None:
             return

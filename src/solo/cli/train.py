@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -87,8 +87,13 @@ class _Train:
 class TrainTeacher(_Train):
     """Train the privileged teacher: stage 1, PPO with AMP."""
 
+    mirror: bool | None = None
+    """Learn from each sample and its mirror image; as the profile says if left out."""
+
     def run(self) -> dict[str, Any]:
         cfg = self._cfg("teacher")
+        if self.mirror is not None:
+            cfg = replace(cfg, profile=replace(cfg.profile, mirror=self.mirror))
 
         from solo.stages.teacher import train_teacher
 

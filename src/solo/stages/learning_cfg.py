@@ -17,7 +17,19 @@ STEPS_PER_ITERATION = 24
 def make_teacher_cfg(
     robot: RobotCfg, profile: Profile, motions: MotionLibrary | None
 ) -> dict[str, Any]:
-    """PPO with AMP for the privileged teacher."""
+    """PPO with AMP for the privileged teacher.
+
+    Mirroring is the teacher's alone: rsl_rl does not mirror recurrent policies, and the
+    student has the teacher's example.
+    """
+    algorithm = _algorithm(
+        profile, motions, "solo.algorithms.ppo_amp:PpoAmp", entropy=0.005
+    )
+    if profile.mirror:
+        algorithm["symmetry_cfg"] = {
+            "data_augmentation_func": "solo.algorithms.mirror:augment",
+            "use_data_augmentation": True,
+        }
     return {
         **_runner(profile),
         "obs_groups": {
@@ -26,9 +38,7 @@ def make_teacher_cfg(
         },
         "actor": _actor(robot, profile, "solo.networks.ame_model:AmeModel"),
         "critic": _critic(robot, profile),
-        "algorithm": _algorithm(
-            profile, motions, "solo.algorithms.ppo_amp:PpoAmp", entropy=0.005
-        ),
+        "algorithm": algorithm,
     }
 
 
@@ -104,10 +114,6 @@ def _algorithm(
             "batch_size": profile.discriminator_batch,
             "replay_capacity": profile.replay,
         }
-    mirror = {
-        "data_augmentation_func": "solo.algorithms.mirror:augment",
-        "use_data_augmentation": True,
-    }
     return {
         "class_name": class_name,
         "learning_rate": 1.0e-3,
@@ -123,7 +129,7 @@ def _algorithm(
         "num_learning_epochs": profile.epochs,
         "num_mini_batches": profile.mini_batches,
         "rnd_cfg": None,
-        "symmetry_cfg": mirror if profile.mirror else None,
+        "symmetry_cfg": None,
         "amp_cfg": amp,
         "motions": motions,
     }

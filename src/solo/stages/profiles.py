@@ -79,7 +79,7 @@ class Profile:
     max_init_level: int = 5
     """Hardest terrain level of the first episodes; not stated in the paper."""
     mirror: bool = False
-    """Learn from each sample and its mirror image."""
+    """Whether the teacher learns from each sample and its mirror image."""
     save_interval: int = 100
     """Iterations between checkpoints."""
     ease_in: EaseInCfg | None = None
@@ -99,7 +99,7 @@ LAPTOP = Profile(
     name="laptop",
     num_envs=(256, 256, 128),
     iterations=(3000, 1500, 1000),
-    epochs=3,
+    epochs=2,
     ame=AmeCfg(dim=32, num_heads=8, hidden_channels=8, kernel_size=3, map_stride=2),
     critic_head=(256, 256, 128),
     student_head=(256, 256, 128),
@@ -110,6 +110,7 @@ LAPTOP = Profile(
     replay=20_000,
     depth="laptop",
     init_std=0.8,
+    mirror=True,
     max_init_level=0,
     save_interval=50,
     ease_in=EaseInCfg(),
