@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _MEASURES = (
     ("vel err", "velocity_error", 1.0, 2),
+    ("stance", "single_stance", 1.0, 2),
+    ("lift cm", "foot_lift", 100.0, 1),
     ("stumble", "feet_stumble", 1.0, 4),
     ("foothold", "foothold_grad_penalty", 1.0, 4),
     ("map cm", "height_map_l1_m", 100.0, 2),

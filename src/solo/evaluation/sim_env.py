@@ -13,7 +13,6 @@ from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.tasks.velocity.mdp import UniformVelocityCommand, UniformVelocityCommandCfg
 
-from solo.envs import mdp
 from solo.envs.commands_cfg import make_command
 from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
@@ -26,8 +25,11 @@ from solo.evaluation.rollout import LANES, StepReport
 from solo.evaluation.starts import Start
 from solo.terrains.scene import TerrainSceneCfg
 
-MEASURES = ("velocity_error", "feet_stumble", "foothold_grad_penalty")
-"""Terms that are averaged over the steps of a rollout, without any weight."""
+GAIT = ("velocity_error", "single_stance", "foot_lift")
+PENALTIES = ("feet_stumble", "foothold_grad_penalty")
+MEASURES = (*GAIT, *PENALTIES)
+"""Metrics and rewards that are averaged over the steps of a rollout, without weights.
+Stance and lift tell a robot that walks from one that stands and shuffles."""
 
 _BEGIN = "begin_rollouts"
 _DIVERGED = "physics_diverged"
@@ -70,7 +72,7 @@ def make_eval_env_cfg(
     cfg.auto_reset = False
     # The loop ends rollouts, one step earlier.
     cfg.episode_length_s = protocol.limits.time_s + 1.0
-    cfg.curriculum, cfg.metrics = {}, {}
+    cfg.curriculum = {}
     cfg.observations = {
         name: group for name, group in cfg.observations.items() if name in source.groups
     }
@@ -84,13 +86,13 @@ def make_eval_env_cfg(
             params={"plan": Plan.empty(num_slots, len(source.robot.joint_names))},
         )
     }
-    penalties = {name: cfg.rewards[name] for name in MEASURES if name in cfg.rewards}
-    for term in penalties.values():
-        term.weight = 1.0
-    error = RewardTermCfg(
-        func=mdp.velocity_error, weight=1.0, params={"command_name": COMMAND}
-    )
-    cfg.rewards = {"velocity_error": error, **penalties}
+    terms = {name: cfg.metrics[name] for name in GAIT}
+    terms |= {name: cfg.rewards[name] for name in PENALTIES}
+    cfg.rewards = {
+        name: RewardTermCfg(func=term.func, weight=1.0, params=term.params)
+        for name, term in terms.items()
+    }
+    cfg.metrics = {}
     cfg.scale_rewards_by_dt = False
     return cfg
 
