@@ -88,6 +88,10 @@ CASES = {
         "list of observation terms",
     ),
     "lacks": (lambda meta, golden: meta.pop("command"), "lack something.*'command'"),
+    "range": (
+        lambda meta, golden: meta["command"]["low"].__setitem__(0, 0.2),
+        "range of the velocity command is .* must be finite and hold zero",
+    ),
     "gains": (
         lambda meta, golden: meta["joints"]["kp"].pop(),
         "kp has shape",

@@ -152,3 +152,18 @@ def test_unitree_remote_is_decoded_and_buttons_count_once():
     assert remote.read(0.0).request == Request.DAMP
     robot.remote, robot.time_s = bytes(40), 2.0
     assert remote.read(0.0).time_s == 1.0  # Lost.
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [((0.1, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.0, 0.0, -1.0), (0.0, 0.0, float("nan")))],
+)
+def test_a_range_without_standing_still_is_refused(low, high):
+    with pytest.raises(SoloError, match="must be finite and hold zero"):
+        CommandCfg(low, high)
+
+
+def test_a_script_can_insist_on_standing_up():
+    script = ScriptedOperator(insist_s=0.5)
+    asked = [script.read(10.0 + 0.1 * step).request for step in range(8)]
+    assert asked == 5 * [Request.STAND_UP] + 3 * [Request.WALK]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import pytest
 from solo.cli import deploy as cli
 from solo.cli.deploy import Deploy
 from solo.cli.sim_robot import SimRobot
+from solo.deploy.command import CommandCfg
+from solo.deploy.dashboard.publisher import Dashboard
+from solo.deploy.loop import CAUSES
 from solo.deploy.policy import StandPolicy
 from solo.errors import SoloError
 
@@ -25,9 +29,14 @@ BUNDLE = Path("policy.onnx")
 def bundle(monkeypatch):
     """A bundle whose policy stands, in the place of a file."""
     contract = g1_contract(needs_depth=True)
-    made = types.SimpleNamespace(contract=contract, policy=StandPolicy(contract.joints))
+    made = types.SimpleNamespace(
+        contract=contract,
+        policy=StandPolicy(contract.joints),
+        command=CommandCfg((-0.1, 0.0, -0.2), (0.3, 0.0, 0.2)),
+        metadata={"height_map": {"cells": [16, 32], "reconstructed_stride": 2}},
+    )
     module = types.ModuleType("solo.deploy.bundle")
-    module.load_bundle = lambda path, provider: made  # type: ignore[attr-defined]
+    module.load_bundle = lambda path, provider, threads: made  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "solo.deploy.bundle", module)
     return made
 
@@ -51,6 +60,8 @@ def test_dry_run_says_what_it_would_do_and_moves_nothing(bundle, capsys):
         ({"robot": "g1", "command": "script"}, "for simulation"),
         ({"camera": "replay"}, "--recording"),
         ({"seconds": -1.0}, "--seconds is -1"),
+        ({"threads": 0}, "--threads is 0"),
+        ({"dashboard_port": 70000}, "--dashboard-port is 70000"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(bundle, options, parts):
@@ -86,6 +97,51 @@ def test_a_short_run_in_simulation(bundle, tmp_path, capsys):
     assert result["phase"] in ("stand_up", "damping")  # A busy machine may pause.
     assert (tmp_path / "log" / "run.json").is_file()
     assert "50 ticks" in capsys.readouterr().out
+    assert set(result["late_causes_after_warm_up"]) == set(CAUSES)
+    assert sum(result["phase_ticks"].values()) == 50
+    if sys.platform == "linux":
+        assert set(result["memory_mb"]) == {"start", "middle", "end", "max"}
+    assert json.dumps(result, allow_nan=False)
+
+
+def test_the_command_is_limited_to_what_the_policy_was_trained_for(bundle, monkeypatch):
+    seen = []
+
+    class Stub:
+        runtime = None
+
+        def __init__(self, contract, policy, robot, camera, operator, cfg, *rest):
+            seen.append(cfg)
+
+        def run(self, ticks, on_tick):
+            raise SoloError("far enough")
+
+    monkeypatch.setattr("solo.deploy.session.Session", Stub)
+    with pytest.raises(SoloError, match="far enough"):
+        Deploy(BUNDLE, seconds=1.0).run()
+    assert seen[0].command is bundle.command
+
+
+def test_a_run_can_be_watched_in_the_browser(bundle, tmp_path, capsys, monkeypatch):
+    states = []
+    real_put = Dashboard.put
+
+    def put(self, tick):
+        real_put(self, tick)
+        if len(states) == 0 and tick.stats.num_ticks >= 20:
+            with urllib.request.urlopen(self.url + "state", timeout=20.0) as answer:
+                states.append(json.loads(answer.read()))
+
+    monkeypatch.setattr(Dashboard, "put", put)
+    Deploy(
+        BUNDLE, seconds=0.6, faults=tmp_path / "faults", dashboard=True,
+        dashboard_port=0,
+    ).run()  # fmt: skip
+    assert "dashboard    http://127.0.0.1:" in capsys.readouterr().out
+    (state,) = states
+    assert state["tick"] >= 20
+    assert state["info"]["command_high"] == [0.3, 0.0, 0.2]
+    assert state["depth"]["shape"] == [64, 113]
 
 
 def test_a_blind_policy_needs_no_camera(bundle):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
 import pytest
 
-from solo.deploy.loop import FixedRateLoop, ask_for_priority
+from solo.deploy.health import MemoryLog, QueueClock, memory_mb
+from solo.deploy.loop import WARM_UP_TICKS, FixedRateLoop, ask_for_priority
 from solo.errors import SoloError
 
 
@@ -88,3 +92,72 @@ def test_priority_that_is_not_allowed_is_one_clear_error(monkeypatch):
     monkeypatch.setattr("os.sched_setscheduler", refuse, raising=False)
     with pytest.raises(SoloError, match="without --realtime"):
         ask_for_priority()
+
+
+def causes_of(work_s=0.0, wait_s=0.0, queue_s=0.0, after=WARM_UP_TICKS):
+    """Causes counted for a tick that works, waits for a lock, or waits for a core."""
+    clock, cpu, queue = Clock(), Clock(), Clock()
+    count = 0
+
+    def tick(now):
+        nonlocal count
+        count += 1
+        if count == after + 1:
+            clock.now += work_s + wait_s + queue_s
+            cpu.now += work_s
+            queue.now += queue_s
+        return True
+
+    loop = FixedRateLoop(0.02, clock, clock.sleep, cpu, queue)
+    return loop.run(tick, WARM_UP_TICKS + 5).causes
+
+
+def test_late_ticks_are_put_down_to_what_caused_them():
+    assert causes_of(work_s=0.025) == {"own_code": 1, "scheduler": 0, "other": 0}
+    assert causes_of(queue_s=0.025) == {"own_code": 0, "scheduler": 1, "other": 0}
+    assert causes_of(wait_s=0.025) == {"own_code": 0, "scheduler": 0, "other": 1}
+    # 15 ms of work and 10 ms without a core: 5 ms late, which the work alone is not.
+    assert causes_of(work_s=0.015, queue_s=0.01)["scheduler"] == 1
+
+
+def test_the_warm_up_is_counted_apart():
+    assert sum(causes_of(work_s=0.1, after=3).values()) == 0
+
+
+def test_waking_late_without_having_waited_for_a_core_is_neither():
+    clock = Clock()
+    loop = FixedRateLoop(
+        0.02, clock, lambda s: clock.sleep(s + 0.003), Clock(), Clock()
+    )
+    stats = loop.run(lambda now: True, WARM_UP_TICKS + 10)
+    assert stats.causes == {"own_code": 0, "scheduler": 0, "other": 10}
+    assert stats.summary()["late_ticks_after_warm_up"] == 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
+def test_the_system_tells_waiting_from_sleeping_and_working():
+    clock, start = QueueClock(), time.monotonic()
+    begin = clock()
+    if begin is None:
+        pytest.skip("this kernel has no schedstat")
+    time.sleep(0.1)
+    end, elapsed = clock(), time.monotonic() - start
+    clock.close()
+    assert end is not None
+    # However late it woke up, the 0.1 s that it wanted to sleep are not in it.
+    assert 0.0 <= end - begin <= elapsed - 0.1 + 0.005
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
+def test_memory_that_grows_shows_at_the_end():
+    log, kept = MemoryLog(period_s=1.0), []
+    for second in range(5):
+        log.sample(float(second))
+        log.sample(second + 0.5)  # Not due yet.
+        kept.append(bytearray(b"x") * 20_000_000)
+    found = log.summary()
+    assert len(log.samples_mb) == 6
+    assert found["end"] - found["start"] == pytest.approx(100.0, abs=20.0)
+    assert found["start"] + 20.0 < found["middle"] < found["end"] - 20.0
+    assert (memory_mb() or 0.0) >= 100.0
+    assert memory_mb(2**22 + 1) is None  # There is no such process.

@@ -15,6 +15,7 @@ from .helpers import bundle_path
 KEYS = {
     "mean_ms", "std_ms", "p95_ms", "p99_ms", "pipeline_mean_ms", "pipeline_p95_ms",
     "torch_mean_ms", "speedup_over_torch", "bundle_bytes", "max_abs_difference",
+    "cpu_median_ms", "torch_cpu_median_ms", "cpu_speedup_over_torch",
 }  # fmt: skip
 
 

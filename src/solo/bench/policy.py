@@ -61,8 +61,11 @@ def bench_policy(cfg: PolicyBenchCfg) -> dict[str, Any]:
         For the first number of threads: ``mean_ms``, ``std_ms``, ``p95_ms``, ``p99_ms``
         of inference; the same with ``pipeline_`` for image processing, observation,
         inference, checks and targets; the same with ``torch_``; ``speedup_over_torch``,
-        ``max_abs_difference`` of the actions. Under ``threads`` all of it for each
-        number of threads. And ``bundle_bytes``, ``camera_hz``, ``steps``, ``provider``.
+        ``max_abs_difference`` of the actions. With ``cpu_`` and ``torch_cpu_`` the CPU
+        time of the calling thread, which tells more than the clock when the computer
+        is busy and there is one thread; ``cpu_speedup_over_torch`` compares medians.
+        Under ``threads`` all of it for each number of threads. And ``bundle_bytes``,
+        ``camera_hz``, ``steps``, ``provider``.
     """
     result: dict[str, Any] = {}
     with make_progress() as progress:
@@ -138,7 +141,8 @@ class _Rig:
         self._processor = _TimedProcessor(depth)
         self._capture = Capture(SimulatedD455(frames), self._processor)
         self._observer, self._rng = Observer(contract), np.random.default_rng(0)
-        self._times: dict[str, list[float]] = {"": [], "pipeline_": [], "torch_": []}
+        kinds = ("", "pipeline_", "torch_", "cpu_", "torch_cpu_")
+        self._times: dict[str, list[float]] = {kind: [] for kind in kinds}
         self._difference = 0.0
         self._camera = [0.0, 0.0]
 
@@ -173,15 +177,16 @@ class _Rig:
         begin = time.perf_counter()
         image = self._capture.newest()
         observation = self._observer.observe(state, image, np.zeros(3), action)
-        before = time.perf_counter()
+        before, cpu = time.perf_counter(), time.thread_time()
         action = self.bundle.policy.step(observation)
-        after = time.perf_counter()
+        after, cpu = time.perf_counter(), time.thread_time() - cpu
         check_action(SafetyCfg(), contract.joints, action)
         contract.joints.targets(action)
         end = time.perf_counter()
         assert image is not None
         image_s = self._processor.seconds[image.sequence]
         self._times[""].append(after - before)
+        self._times["cpu_"].append(cpu)
         self._times["pipeline_"].append(end - begin + image_s)
         return observation, action
 
@@ -191,10 +196,11 @@ class _Rig:
         for step, (observation, expected) in enumerate(seen):
             depth = torch.from_numpy(observation.depth_window)
             window = torch.from_numpy(observation.proprioception_window)
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), time.thread_time()
             action, _, _, _, *state = self.graph(depth[None], window[None], *state)
             if step > 0:  # The first one after a change of subject is not counted.
                 self._times["torch_"].append(time.perf_counter() - begin)
+                self._times["torch_cpu_"].append(time.thread_time() - cpu)
             difference = np.abs(action[0].numpy() - expected).max()
             self._difference = max(self._difference, float(difference))
 
@@ -214,6 +220,9 @@ class _Rig:
         return {
             **found,
             "speedup_over_torch": found["torch_mean_ms"] / found["mean_ms"],
+            "cpu_speedup_over_torch": (
+                found["torch_cpu_median_ms"] / found["cpu_median_ms"]
+            ),
             "max_abs_difference": self._difference,
             "camera_hz": self._capture.num_frames / seconds,
         }

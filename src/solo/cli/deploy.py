@@ -13,7 +13,9 @@ from solo.cli.sim_robot import Scene, write_model
 from solo.errors import SoloError
 
 if TYPE_CHECKING:
+    from solo.deploy.bundle import Bundle
     from solo.deploy.contract import Contract
+    from solo.deploy.dashboard.publisher import Dashboard
     from solo.deploy.runtime_cfg import RuntimeCfg
 
 
@@ -30,6 +32,8 @@ class Deploy:
     """Policy bundle that `solo export` wrote."""
     provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
     """What runs the network."""
+    threads: int = 1
+    """CPU threads of the network; one leaves the other cores to camera and robot."""
     robot: Literal["sim", "g1"] = "sim"
     """Robot to control."""
     camera: Literal["sim", "realsense", "replay", "none"] | None = None
@@ -46,6 +50,9 @@ class Deploy:
     """DDS domain of the G1."""
     scene: Scene = "flat"
     """Ground of the simulation."""
+    ropes: bool = False
+    """Keep the simulated robot in its harness: to run the loop for long with a policy
+    that cannot stand yet."""
     recording: Path | None = None
     """Log folder for --camera replay; .bag or .db3 file for --camera realsense."""
     seconds: float | None = None
@@ -54,6 +61,12 @@ class Deploy:
     """Folder for the log of the whole run, which can be replayed."""
     faults: Path = Path("faults")
     """Folder for the last two seconds before each fault."""
+    dashboard: bool = False
+    """Show depth, map, command, timing and faults on a web page while it runs."""
+    dashboard_port: int = 8088
+    """Port of the page; 0 takes a free one."""
+    dashboard_host: str = "127.0.0.1"
+    """Address of the page; one that other computers reach gets a random token."""
     realtime: bool = False
     """Ask for real-time priority for the control loop; for the robot's computer."""
     dry_run: bool = False
@@ -71,7 +84,12 @@ class Deploy:
 
         if self.seconds is not None:
             check_at_least("seconds", self.seconds, 0.1)
-        bundle = load_bundle(self.bundle, self.provider)
+        check_at_least("threads", self.threads, 1)
+        if not 0 <= self.dashboard_port <= 65535:
+            raise SoloError(
+                f"--dashboard-port is {self.dashboard_port}; allowed is 0 to 65535."
+            )
+        bundle = load_bundle(self.bundle, self.provider, self.threads)
         plan = self._plan(bundle.contract)
         for key, value in plan.items():
             print(f"{key:<12} {value}")
@@ -79,7 +97,7 @@ class Deploy:
             return plan
         if self.robot == "g1":
             _confirm(self.interface)
-        return {**plan, **self._run(bundle.contract, bundle.policy)}
+        return {**plan, **self._run(bundle)}
 
     def _plan(self, contract: Contract) -> dict[str, Any]:
         is_real = self.robot == "g1"
@@ -112,32 +130,62 @@ class Deploy:
             "log": str(self.log) if self.log else "none",
         }
 
-    def _run(self, contract: Contract, policy: Any) -> dict[str, Any]:
+    def _run(self, bundle: Bundle) -> dict[str, Any]:
         import tempfile
+        from contextlib import ExitStack
 
         from solo.deploy.phase import Phase
         from solo.deploy.runtime_cfg import RuntimeCfg
         from solo.deploy.session import Session
 
-        is_real = self.robot == "g1"
-        cfg = RuntimeCfg(start=Phase.DAMPING if is_real else Phase.IDLE)
-        with tempfile.TemporaryDirectory(prefix="solo-") as folder:
+        contract, is_real = bundle.contract, self.robot == "g1"
+        start = Phase.DAMPING if is_real else Phase.IDLE
+        cfg = RuntimeCfg(start=start, command=bundle.command)
+        ticks, on_tick = None, None
+        if self.seconds is not None:
+            ticks = max(round(self.seconds * contract.control_hz), 1)
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="solo-"))
             robot, camera = self._devices(contract, Path(folder))
             session = Session(
-                contract, policy, robot, camera, self._operator(contract, robot, cfg),
-                cfg, self.faults, self.log, self.realtime,
+                contract, bundle.policy, robot, camera,
+                self._operator(contract, robot, cfg), cfg, self.faults, self.log,
+                self.realtime,
             )  # fmt: skip
-            ticks = None
-            if self.seconds is not None:
-                ticks = max(round(self.seconds * contract.control_hz), 1)
-            result = session.run(ticks)
+            if self.dashboard:
+                page = self._dashboard(bundle)
+                stack.callback(page.close)
+                page.start()
+                print(f"{'dashboard':<12} {page.url}", flush=True)
+
+                def show() -> None:
+                    assert session.runtime is not None
+                    page.put(session.runtime.snapshot)
+
+                on_tick = show
+            result = session.run(ticks, on_tick)
         for name, count in result["faults"].items():
             print(f"fault {name}: {count} times")
         print(
             f"{result['ticks']} ticks, {result['late_ticks']} late, "
             f"{result['overruns']} overruns; ended in {result['phase']}"
         )
+        causes = result["late_causes_after_warm_up"]
+        listed = ", ".join(f"{n} {cause}" for cause, n in causes.items())
+        print(f"late after the warm-up, by cause: {listed.replace('_', ' ')}")
         return result
+
+    def _dashboard(self, bundle: Bundle) -> Dashboard:
+        from solo.deploy.dashboard.publisher import Dashboard, DashboardCfg
+
+        return Dashboard(
+            DashboardCfg(self.dashboard_host, self.dashboard_port),
+            bundle.contract,
+            bundle.command,
+            self.bundle.name,
+            self._plan(bundle.contract)["robot"],
+            bundle.metadata["height_map"],
+        )
 
     def _devices(self, contract: Contract, folder: Path) -> tuple[Any, Any]:
         """Robot and camera, not yet started."""
@@ -152,7 +200,7 @@ class Deploy:
 
             model = folder / "robot.xml"
             write_model(model, self.scene)
-            process = SimProcess(model, contract.joints, contract.depth)
+            process = SimProcess(model, contract.joints, contract.depth, self.ropes)
             robot = SimulatedRobot(process)
         if camera_kind == "sim":
             from solo.deploy.drivers.sim import SimulatedCamera
@@ -181,7 +229,7 @@ class Deploy:
             return Keyboard(cfg.command)
         if kind == "remote":
             return UnitreeRemote(robot, cfg.command)
-        return ScriptedOperator(self.velocity)
+        return ScriptedOperator(self.velocity, insist_s=1.0)
 
 
 def _confirm(interface: str) -> None:

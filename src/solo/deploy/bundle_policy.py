@@ -119,6 +119,9 @@ def make_session(
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if threads > 1:
+        # Threads wait in a busy loop within a step, and sleep between steps.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         session = onnxruntime.InferenceSession(
             graph, options, providers=provider_options(provider, sha256, cache)

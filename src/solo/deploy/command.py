@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from solo.deploy.phase import Request
+from solo.errors import SoloError
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,15 @@ class CommandCfg:
 
     Not stated in the paper; chosen because full speed is then reached in one second.
     """
+
+    def __post_init__(self) -> None:
+        for low, high in zip(self.low, self.high, strict=True):
+            if not (np.isfinite([low, high]).all() and low <= 0.0 <= high):
+                raise SoloError(
+                    f"The range of the velocity command is {self.low} to {self.high}; "
+                    "it must be finite and hold zero, where the robot stands. Export "
+                    "the bundle again."
+                )
 
 
 @dataclass(frozen=True)
@@ -91,8 +101,18 @@ class ScriptedOperator:
         self,
         velocity: tuple[float, float, float] = (0.0, 0.0, 0.0),
         stop_after_s: float | None = None,
+        insist_s: float = 0.0,
     ) -> None:
+        """Prepare the script.
+
+        Args:
+            velocity: Velocity to walk at, vx, vy, wz; m/s, m/s, rad/s.
+            stop_after_s: Stop so long after the first read; None for never.
+            insist_s: Ask to stand up for so long; only once if 0. On a busy computer
+                the first state may come too late to be granted it.
+        """
         self.velocity, self._stop_after_s = velocity, stop_after_s
+        self._insist_s = insist_s
         self._start: float | None = None
         self._num_reads = 0
 
@@ -103,7 +123,8 @@ class ScriptedOperator:
         """Ask to stand up first, then to walk until it is granted."""
         self._start = now if self._start is None else self._start
         self._num_reads += 1
-        request = Request.STAND_UP if self._num_reads == 1 else Request.WALK
+        is_begin = self._num_reads == 1 or now - self._start < self._insist_s
+        request = Request.STAND_UP if is_begin else Request.WALK
         if self._stop_after_s is not None and now - self._start >= self._stop_after_s:
             request = Request.STOP
         return OperatorInput(now, self.velocity, request)

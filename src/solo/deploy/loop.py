@@ -3,6 +3,11 @@
 Deadlines are start + k * period, so that delays do not add up. A tick that is still
 running at the next deadline makes that deadline late; deadlines that have passed
 entirely are skipped and counted, never caught up in a burst.
+
+A late tick has one of three causes. ``own_code``: the tick before it used more CPU time
+than a period. ``scheduler``: since the tick before it began, the loop was ready to run
+but had no core for at least half of the lateness; other programs had it. ``other``: a
+lock, the interpreter held by another thread of ours, a paused machine.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from solo.deploy.health import QueueClock
 from solo.errors import SoloError
 
 JITTER_EDGES_MS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -26,6 +32,15 @@ LATE_S = 0.001
 Chosen because 1 ms is 5 % of the control period: below it the policy cannot notice.
 """
 
+WARM_UP_TICKS = 250
+"""Ticks at the beginning whose lateness is counted apart.
+
+Chosen because in five seconds the robot has stood up and every part has run.
+"""
+
+CAUSES = ("own_code", "scheduler", "other")
+"""Why a tick was late."""
+
 
 @dataclass
 class LoopStats:
@@ -36,7 +51,7 @@ class LoopStats:
     num_late: int = 0
     """Ticks that started more than `LATE_S` after their deadline."""
     num_overruns: int = 0
-    """Ticks that took longer than a period: lateness caused by our own code."""
+    """Ticks that took longer than a period, whether they worked or waited."""
     num_skipped: int = 0
     """Deadlines that passed without a tick."""
     max_jitter_s: float = 0.0
@@ -45,19 +60,50 @@ class LoopStats:
     """Longest tick."""
     sum_tick_s: float = 0.0
     """Time spent in ticks."""
+    sum_cpu_s: float = 0.0
+    """CPU time of the ticks: without waiting for a core or a lock."""
+    max_cpu_s: float = 0.0
+    """Most CPU time of a tick after the warm-up."""
+    last_tick_s: float = 0.0
+    """Duration of the last tick."""
+    last_jitter_s: float = 0.0
+    """Lateness of the last tick."""
+    causes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
+    """Late ticks after the warm-up by cause."""
     histogram: np.ndarray = field(
         default_factory=lambda: np.zeros(len(JITTER_EDGES_MS), dtype=np.int64)
     )
     """Ticks per bin of lateness, see `JITTER_EDGES_MS`."""
 
-    def add(self, lateness_s: float, tick_s: float, period_s: float) -> None:
-        """Account for one tick."""
+    def add(
+        self,
+        lateness_s: float,
+        tick_s: float,
+        period_s: float,
+        cpu_s: float = 0.0,
+        cause: str = "other",
+    ) -> None:
+        """Account for one tick.
+
+        Args:
+            lateness_s: Time from its deadline to its start.
+            tick_s: Its duration.
+            period_s: Period of the loop.
+            cpu_s: CPU time it used.
+            cause: Why it was late, if it was.
+        """
+        is_late = lateness_s > LATE_S
+        if self.num_ticks >= WARM_UP_TICKS:
+            self.causes[cause] += is_late
+            self.max_cpu_s = max(self.max_cpu_s, cpu_s)
         self.num_ticks += 1
-        self.num_late += lateness_s > LATE_S
+        self.num_late += is_late
         self.num_overruns += tick_s > period_s
         self.max_jitter_s = max(self.max_jitter_s, lateness_s)
         self.max_tick_s = max(self.max_tick_s, tick_s)
         self.sum_tick_s += tick_s
+        self.sum_cpu_s += cpu_s
+        self.last_tick_s, self.last_jitter_s = tick_s, lateness_s
         index = np.searchsorted(JITTER_EDGES_MS, 1e3 * lateness_s, side="right") - 1
         self.histogram[max(int(index), 0)] += 1
 
@@ -71,6 +117,11 @@ class LoopStats:
             "max_jitter_ms": 1e3 * self.max_jitter_s,
             "mean_tick_ms": 1e3 * self.sum_tick_s / max(self.num_ticks, 1),
             "max_tick_ms": 1e3 * self.max_tick_s,
+            "mean_tick_cpu_ms": 1e3 * self.sum_cpu_s / max(self.num_ticks, 1),
+            "max_tick_cpu_ms_after_warm_up": 1e3 * self.max_cpu_s,
+            "warm_up_ticks": min(WARM_UP_TICKS, self.num_ticks),
+            "late_ticks_after_warm_up": sum(self.causes.values()),
+            "late_causes_after_warm_up": dict(self.causes),
             "jitter_edges_ms": list(JITTER_EDGES_MS),
             "jitter_histogram": self.histogram.tolist(),
         }
@@ -99,10 +150,22 @@ class FixedRateLoop:
         period_s: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        cpu_clock: Callable[[], float] = time.thread_time,
+        queue_clock: Callable[[], float | None] | None = None,
     ) -> None:
+        """Prepare a loop.
+
+        Args:
+            period_s: Time between two deadlines.
+            clock: The time.
+            sleep: Waits for some seconds.
+            cpu_clock: CPU time of the calling thread.
+            queue_clock: Time for which it waited for a core; the system's if None.
+        """
         self.period_s = period_s
         self.stats = LoopStats()
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._sleep, self._cpu_clock = clock, sleep, cpu_clock
+        self._queue_clock = queue_clock
 
     def run(
         self, tick: Callable[[float], bool], max_ticks: int | None = None
@@ -113,16 +176,35 @@ class FixedRateLoop:
             tick: One step; gets the time at which it starts.
             max_ticks: End after so many ticks.
         """
-        start, deadline_index = self._clock(), 0
+        own_clock = QueueClock()
+        try:
+            return self._run(tick, max_ticks, self._queue_clock or own_clock)
+        finally:
+            own_clock.close()
+
+    def _run(
+        self,
+        tick: Callable[[float], bool],
+        max_ticks: int | None,
+        queue_clock: Callable[[], float | None],
+    ) -> LoopStats:
+        start, deadline_index, cpu_s = self._clock(), 0, 0.0
+        queued = queue_clock()
         while max_ticks is None or self.stats.num_ticks < max_ticks:
             deadline = start + deadline_index * self.period_s
             now = self._clock()
             if now < deadline:
                 self._sleep(deadline - now)
                 now = self._clock()
+            lateness_s, before = max(now - deadline, 0.0), queued
+            queued = queue_clock()
+            waited_s = None if queued is None or before is None else queued - before
+            cause = self._cause(lateness_s, cpu_s, waited_s)
+            cpu_begin = self._cpu_clock()
             go_on = tick(now)
+            cpu_s = self._cpu_clock() - cpu_begin
             end = self._clock()
-            self.stats.add(max(now - deadline, 0.0), end - now, self.period_s)
+            self.stats.add(lateness_s, end - now, self.period_s, cpu_s, cause)
             if not go_on:
                 break
             # The newest deadline that has passed may still run, late; older ones not.
@@ -131,3 +213,11 @@ class FixedRateLoop:
             self.stats.num_skipped += skipped
             deadline_index += 1 + skipped
         return self.stats
+
+    def _cause(self, lateness_s: float, cpu_s: float, waited_s: float | None) -> str:
+        """Why a tick is late, from the CPU time of the one before and the waiting."""
+        if cpu_s > self.period_s:
+            return "own_code"
+        if waited_s is not None and waited_s >= 0.5 * lateness_s:
+            return "scheduler"
+        return "other"

@@ -70,6 +70,8 @@ class Runtime:
         self.phase = self.cfg.start
         self.faults: tuple[Fault, ...] = ()
         """What is wrong in the present tick."""
+        self.phase_ticks = dict.fromkeys(Phase, 0)
+        """Ticks spent in each phase."""
         self.recorder = recorder or Recorder(contract)
         self.loop = FixedRateLoop(contract.period_s)
         num_joints = len(contract.joints.names)
@@ -119,6 +121,7 @@ class Runtime:
             self._write(self._damping)
         return {
             "phase": self.phase.name.lower(),
+            "phase_ticks": {p.name.lower(): n for p, n in self.phase_ticks.items()},
             "faults": dict(self.recorder.fault_counts),
             "post_mortems": self.recorder.num_post_mortems,
             **self.loop.stats.summary(),
@@ -155,7 +158,8 @@ class Runtime:
             faults.append(self._robot_error(f"writing failed: {self._note}"))
             self._enter(Phase.STOPPED, state)
         self.faults = tuple(faults)
-        self.snapshot = self._watch(now, state, image, target)
+        self.phase_ticks[self.phase] += 1
+        self.snapshot = self._watch(now, state, image, target, wish, ages)
         self.recorder.add(self.snapshot, wish, ages, begin)
         return self.phase != Phase.STOPPED
 
@@ -248,8 +252,13 @@ class Runtime:
         state: RobotState | None,
         image: DepthImage | None,
         target: JointCommand | None,
+        wish: OperatorInput | None = None,
+        ages_s: tuple[float, float, float] = (np.inf, np.inf, np.inf),
     ) -> Snapshot:
+        view = getattr(self.policy, "view", None)
         return Snapshot(
             now, self.phase, self.faults, state, image, self._filter.value,
             self._action, target, self.loop.stats, self._note,
+            wish.velocity if wish is not None else (0.0, 0.0, 0.0), ages_s,
+            view if self.phase == Phase.WALKING else None,
         )  # fmt: skip

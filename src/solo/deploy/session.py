@@ -11,6 +11,7 @@ from solo.deploy.camera import Capture, DepthProcessor
 from solo.deploy.command import Operator
 from solo.deploy.contract import Contract
 from solo.deploy.drivers.protocols import Camera, Robot
+from solo.deploy.health import MemoryLog
 from solo.deploy.log import LogWriter, RunLog
 from solo.deploy.loop import ask_for_priority
 from solo.deploy.policy import Policy
@@ -59,9 +60,25 @@ class Session:
     ) -> dict[str, Any]:
         """Run until stopped, and close all devices whatever happens.
 
+        Args:
+            max_ticks: End after so many ticks.
+            on_tick: Called after each tick, in the loop's thread; it must be quick.
+
+        Returns:
+            How the run went: the phase it ended in, faults, deadline accounting with
+            the causes of late ticks, memory at start, middle and end, depth frames.
+
         Raises:
             SoloError: A device or a folder cannot be used.
         """
+        memory = MemoryLog()
+
+        def watch() -> None:
+            assert self.runtime is not None
+            memory.sample(self.runtime.snapshot.time_s)
+            if on_tick is not None:
+                on_tick()
+
         with ExitStack() as stack:
             writer = LogWriter()
             stack.callback(writer.close)
@@ -86,7 +103,8 @@ class Session:
             )
             if self._realtime:  # Last, so that other threads do not inherit it.
                 ask_for_priority()
-            result = self.runtime.run(max_ticks, on_tick)
+            result = self.runtime.run(max_ticks, watch)
+            result["memory_mb"] = memory.summary()
         result["log_failure"] = writer.failure
         result["depth_frames"] = capture.num_frames if capture is not None else 0
         return result

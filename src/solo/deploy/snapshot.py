@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from solo.deploy.drivers.protocols import JointCommand, RobotState
 from solo.deploy.loop import LoopStats
 from solo.deploy.phase import Phase
 from solo.deploy.safety import Fault
+
+if TYPE_CHECKING:
+    from solo.deploy.bundle_policy import PolicyView
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +45,9 @@ class Snapshot:
     """Deadline accounting; the one part that goes on counting."""
     note: str
     """Why the last request was refused; empty if it was not."""
+    wanted: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Velocity that the operator asked for, before clamping; m/s, m/s, rad/s."""
+    ages_s: tuple[float, float, float] = (np.inf, np.inf, np.inf)
+    """Age of robot state, depth image and operator input."""
+    view: PolicyView | None = None
+    """What the policy thought in its last step; None if it does not tell."""

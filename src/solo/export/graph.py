@@ -160,13 +160,14 @@ class StreamingGraph(PolicyGraph):
             As `PolicyGraph.forward`, and the new tokens and started.
         """
         model = self.reconstructor
-        newest = model.encode_frame(image)  # [1, N, D]
-        shifted = torch.cat([tokens[0, 1:], newest])
-        tokens = torch.where(started > 0.5, shifted, newest.expand_as(shifted))
-        window = tokens[:: model.io.depth_stride]
+        known = torch.cat([tokens[0], model.encode_frame(image)])  # [14, N, D]
+        # Which of them are the last 13 now: whole images are picked, not numbers mixed.
+        last = torch.full((len(known) - 1,), len(known) - 1)
+        kept = torch.where(started > 0.5, torch.arange(1, len(known)), last)
+        window = known[kept[:: model.io.depth_stride]]
         height, velocity = reconstruct(model, window, proprioception[0])
         acted = self.act(height, velocity, proprioception, h, c)
-        return *acted, tokens.unsqueeze(0), torch.ones_like(started)
+        return *acted, known[kept].unsqueeze(0), torch.ones_like(started)
 
     def initial_state(self) -> tuple[torch.Tensor, ...]:
         """State at the beginning of an episode: zeros."""

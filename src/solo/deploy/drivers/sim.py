@@ -30,9 +30,22 @@ class SimProcess:
     """Starts the process and receives what it sends; robot and camera share it."""
 
     def __init__(
-        self, model: Path, joints: JointContract, depth: DepthContract
+        self,
+        model: Path,
+        joints: JointContract,
+        depth: DepthContract,
+        keep_ropes: bool = False,
     ) -> None:
+        """Prepare the process.
+
+        Args:
+            model: The robot and its ground, MJCF.
+            joints: The policy's joints.
+            depth: The camera's stream.
+            keep_ropes: Never let the robot go from its harness.
+        """
         self.model, self.joints, self.depth = model, joints, depth
+        self._keep_ropes = keep_ropes
         self._process: Any = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -51,7 +64,9 @@ class SimProcess:
         self.states, states = context.Pipe()
         self.images, images = context.Pipe()
         self._process = context.Process(
-            target=_simulate, args=(self.model, self.depth, states, images), daemon=True
+            target=_simulate,
+            args=(self.model, self.depth, states, images, self._keep_ropes),
+            daemon=True,
         )
         self._process.start()
         states.close()
@@ -163,7 +178,11 @@ class SimulatedCamera:
 
 
 def _simulate(
-    path: Path, depth: DepthContract, states: Connection, images: Connection
+    path: Path,
+    depth: DepthContract,
+    states: Connection,
+    images: Connection,
+    keep_ropes: bool,
 ) -> None:
     """The process: step, send states and images, take the newest command."""
     import signal
@@ -176,7 +195,8 @@ def _simulate(
     )
 
     try:
-        robot = SimRobot.from_file(path, HarnessCfg())
+        harness = HarnessCfg(release_s=np.inf) if keep_ropes else HarnessCfg()
+        robot = SimRobot.from_file(path, harness)
         camera = SimCamera(robot, depth)
     except SoloError as error:
         states.send(str(error))
