@@ -255,13 +255,24 @@ def test_ppo_learns_from_the_images_in_a_real_environment():
     obs = env.get_observations()
     both, _ = mirror.augment(env, obs, None)
     assert both is not None
-    # Ours saves a pass through the actor; the loss is the same.
-    batch: Any = SimpleNamespace(observations=both)
-    ppo.actor(both, stochastic_output=True)
+    # Ours mirrors every second sample, and logs rsl_rl's measure for these.
     assert isinstance(ppo.symmetry, LeanSymmetry)
-    found = ppo.symmetry.compute_loss(ppo.actor, batch, len(obs))
-    expected = Symmetry.compute_loss(ppo.symmetry, ppo.actor, batch, len(obs))
-    assert torch.equal(found, expected)
+    log_prob = torch.arange(2.0).unsqueeze(1)
+    names = ("old_actions_log_prob", "values", "advantages", "returns")
+    batch: Any = SimpleNamespace(**dict.fromkeys(names, log_prob))
+    batch.observations, batch.actions = obs, torch.arange(50.0).reshape(2, 25)
+    actions = batch.actions
+    ppo.symmetry.augment_batch(batch, 2)
+    _, images = mirror.augment(env, None, actions)
+    assert images is not None
+    assert torch.equal(batch.actions, torch.cat((actions, images[2:3])))
+    assert torch.equal(batch.observations["height_map"], both["height_map"][:3])
+    assert batch.returns.flatten().tolist() == [0.0, 1.0, 0.0]
+    ppo.actor(batch.observations, stochastic_output=True)
+    found = ppo.symmetry.compute_loss(ppo.actor, batch, 2)
+    first: Any = SimpleNamespace(observations=both[::2])
+    expected = Symmetry.compute_loss(ppo.symmetry, ppo.actor, first, 1)
+    torch.testing.assert_close(found, expected)
     assert found > 0.0
     again, _ = mirror.augment(env, both[2:], None)
     assert again is not None
