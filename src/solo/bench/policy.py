@@ -2,9 +2,9 @@
 
 A simulated D455 gives 640x480 images at 60 Hz through the runtime's own capture thread,
 and the control loop runs at the policy's rate, as it does on a robot. Torch takes whole
-windows, reuses nothing between steps, and has its steps right after each other, which
-favours it: caches stay warm. Bundle and torch take turns, so that they meet the same
-load of the machine: compare numbers of one run.
+windows and reuses nothing between steps. Both begin a step on a tick of the control
+loop, so that both find the caches as cold as a robot's other work leaves them, and they
+take turns, so that they meet the same load of the machine: compare numbers of one run.
 """
 
 from __future__ import annotations
@@ -162,10 +162,8 @@ class _Rig:
         self._observer.reset()
         action = np.zeros(len(contract.joints.names))
         seen: list[tuple[Observation, np.ndarray]] = []
-        due = time.monotonic()
         for step in range(steps):
-            time.sleep(max(0.0, due - time.monotonic()))
-            due = max(due, time.monotonic() - contract.period_s) + contract.period_s
+            _wait_for_tick(contract.period_s)
             observation, action = self._step(action)
             if step < torch_steps:
                 seen.append((observation, action))
@@ -196,6 +194,7 @@ class _Rig:
         for step, (observation, expected) in enumerate(seen):
             depth = torch.from_numpy(observation.depth_window)
             window = torch.from_numpy(observation.proprioception_window)
+            _wait_for_tick(self.bundle.contract.period_s)
             begin, cpu = time.perf_counter(), time.thread_time()
             action, _, _, _, *state = self.graph(depth[None], window[None], *state)
             if step > 0:  # The first one after a change of subject is not counted.
@@ -226,6 +225,11 @@ class _Rig:
             "max_abs_difference": self._difference,
             "camera_hz": self._capture.num_frames / seconds,
         }
+
+
+def _wait_for_tick(period_s: float) -> None:
+    """Sleep until the clock shows the next multiple of the period."""
+    time.sleep(period_s - time.monotonic() % period_s)
 
 
 def _random_state(contract: Contract, rng: np.random.Generator) -> RobotState:
