@@ -23,7 +23,12 @@ from solo.algorithms.perception import (
     WINDOW,
     kept_cells,
 )
-from solo.algorithms.reconstruction import WindowBuffer, load_reconstructor
+from solo.algorithms.reconstruction import (
+    ReconstructionLearner,
+    ReconstructionLearnerCfg,
+    WindowBuffer,
+    load_reconstructor,
+)
 from solo.errors import SoloError
 from solo.networks.reconstruction import RECONSTRUCTORS, make_reconstructor
 from tests.algorithms.tiny import STEPS, all_parameters, assert_same
@@ -71,6 +76,16 @@ def test_no_gradient_crosses_between_student_and_reconstructor(name, monkeypatch
     left = [p.grad for p in algorithm.actor.parameters() if p.grad is not None]
     assert all(torch.equal(a, b) for a, b in zip(grads, left, strict=True))
     assert differ(reconstructor, copy(learner.model))
+
+
+def test_batches_shrink_with_the_rollout():
+    cfg = ReconstructionLearnerCfg(samples=8192, batch=512, updates=16)
+    sizes = {
+        envs: ReconstructionLearner("linear", {"io": IO}, cfg, envs, 24).batch
+        for envs in (1, 8, 2048)
+    }
+    # 24, 192 and (342 of each step) 8208 windows, each of them used once.
+    assert sizes == {1: 1, 8: 12, 2048: 512}
 
 
 def test_the_rollout_storage_has_estimates_and_no_images():

@@ -48,7 +48,8 @@ class ReconstructionLearnerCfg:
     samples: int = 8_192
     """Windows kept of a rollout; not stated in the paper."""
     batch: int = 512
-    """Windows per update; not stated in the paper."""
+    """Windows per update; not stated in the paper. Where a rollout has fewer than
+    ``samples`` windows, as with few environments, batches are smaller in proportion."""
     updates: int = 16
     """Updates per iteration; not stated in the paper."""
     max_grad_norm: float = 1.0
@@ -92,9 +93,10 @@ class WindowBuffer:
             TRUE_MAP: io.map_cells,
             TRUE_VELOCITY: (3,),
         }
-        capacity = self.per_step * num_steps
+        self.capacity = self.per_step * num_steps
+        """Windows of a whole rollout."""
         self._rows = {
-            name: torch.zeros(capacity, *shape, device=device)
+            name: torch.zeros(self.capacity, *shape, device=device)
             for name, shape in shapes.items()
         }
         self._size = 0
@@ -105,7 +107,7 @@ class WindowBuffer:
     def add(self, obs: TensorDict) -> None:
         """Keep some environments' windows of a step; a full buffer takes no more."""
         end = self._size + self.per_step
-        if end > len(self._rows[DEPTH]):
+        if end > self.capacity:
             return
         device = self._rows[DEPTH].device
         envs = torch.randperm(self.num_envs, device=device)[: self.per_step]
@@ -155,6 +157,9 @@ class ReconstructionLearner:
         self.buffer = WindowBuffer(
             self.model.io, num_envs, num_steps, cfg.samples, device
         )
+        size = self.buffer.capacity
+        self.batch = max(1, min(cfg.batch, cfg.batch * size // cfg.samples))
+        """Windows per update."""
         self._world_size = world_size
 
     def learning_rate(self) -> float:
@@ -172,9 +177,9 @@ class ReconstructionLearner:
             raise RuntimeError("The buffer is empty; add windows before update.")
         order = torch.empty(0, dtype=torch.long)
         for _ in range(self.cfg.updates):
-            while len(order) < self.cfg.batch:  # All samples before any comes again.
+            while len(order) < self.batch:  # All samples before any comes again.
                 order = torch.cat([order, torch.randperm(size)])
-            indices, order = order[: self.cfg.batch], order[self.cfg.batch :]
+            indices, order = order[: self.batch], order[self.batch :]
             depth, window, height, velocity = self.buffer.take(indices)
             outputs, _ = self.model(depth, window)
             loss, _ = reconstruction_loss(outputs, height, velocity)
