@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from solo.sim.height_field import direct_contacts
-from solo.sim.height_field_box import compile_box_contacts, find_box_contacts
+from solo.sim.collision import direct_contacts
+from solo.sim.height_field_box import find_box_contacts
 from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 
@@ -148,8 +148,7 @@ def make_scene(name: str):
 
 
 def run(model, data, seconds: float) -> None:
-    function = compile_box_contacts(model, data)
-    with direct_contacts(mujoco.mjtGeom.mjGEOM_BOX, function.address):
+    with direct_contacts(model, data, mujoco.mjtGeom.mjGEOM_BOX)():
         for _ in range(round(seconds / model.opt.timestep)):
             mujoco.mj_step(model, data)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg
-from solo.sim.height_field import compile_sphere_contacts, direct_sphere_contacts
+from solo.sim.collision import direct_contacts
 from solo.terrains import VARIANTS, TerrainSceneCfg, build_scene
 from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainScene
@@ -98,8 +98,7 @@ def drop_balls(
     data = mujoco.MjData(model)
     contacts: AbstractContextManager[None] = nullcontext()
     if direct:
-        function = compile_sphere_contacts(model, data)
-        contacts = direct_sphere_contacts(function.address)
+        contacts = direct_contacts(model, data, mujoco.mjtGeom.mjGEOM_SPHERE)()
     with contacts:
         for _ in range(200):
             mujoco.mj_step(model, data)

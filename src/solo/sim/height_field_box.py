@@ -7,7 +7,7 @@ the air.
 
 Here a box touches the ground with
 
-- its corners, which are rounded by 1 cm and treated as spheres (``height_field``);
+- its corners, rounded by 1 cm and treated as spheres (``height_field_sphere``);
 - the point of each edge that is deepest in the ground, if deeper than the edge's ends;
 - bulges of the ground in its faces: convex vertices of the field inside the box, of
   which the outermost and the deepest of each face are kept.
@@ -20,14 +20,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import mujoco
 import numpy as np
-from numba import carray, cfunc, njit, types  # pyright: ignore[reportPrivateImportUsage]
+from numba import njit
 
-from solo.sim import libmujoco
-from solo.sim.height_field import find_contacts
 from solo.sim.height_field_bulges import touch_with_faces
-from solo.sim.kernels import pointer
+from solo.sim.height_field_sphere import find_contacts
+from solo.sim.height_field_triangle import ground_at
 
 _ROUNDING_M = 0.01
 MAX_CONTACTS = 40  # MuJoCo has room for 50.
@@ -93,22 +91,6 @@ def find_box_contacts(
 
 
 @njit(nogil=True, cache=True)
-def _ground(
-    x: float, y: float, heights: Any, size: Any, num_x: int, num_y: int
-) -> float:
-    """Height of the field at a place in units of cells; very low outside."""
-    if not (0.0 <= x <= num_x - 1 and 0.0 <= y <= num_y - 1):
-        return -1e9
-    i, j = min(int(x), num_x - 2), min(int(y), num_y - 2)
-    s, t = x - i, y - j
-    h00, h10 = heights[j * num_x + i], heights[j * num_x + i + 1]
-    h01, h11 = heights[(j + 1) * num_x + i], heights[(j + 1) * num_x + i + 1]
-    if s >= t:
-        return (h00 + s * (h10 - h00) + t * (h11 - h10)) * size[2]
-    return (h00 + t * (h01 - h00) + s * (h11 - h01)) * size[2]
-
-
-@njit(nogil=True, cache=True)
 def _touch_with_corners_and_edges(
     centre: Any,
     axes: Any,
@@ -134,7 +116,7 @@ def _touch_with_corners_and_edges(
                 corners[n, a] += sign * axes[a, k] * (half[k] - radius)
         x, y = (corners[n, 0] + size[0]) / dx, (corners[n, 1] + size[1]) / dy
         places[n, 0], places[n, 1] = x, y
-        places[n, 2] = corners[n, 2] - _ground(x, y, heights, size, num_x, num_y)
+        places[n, 2] = corners[n, 2] - ground_at(x, y, heights, size, num_x, num_y)
         num += find_contacts(
             corners[n], radius, margin, heights, size, num_x, num_y, contacts[num:]
         )
@@ -201,90 +183,7 @@ def _deepest_on_edge(
             x = start[0] + at * (end[0] - start[0])
             y = start[1] + at * (end[1] - start[1])
             above = start_z + at * (end_z - start_z)
-            above -= _ground(x, y, heights, size, num_x, num_y)
+            above -= ground_at(x, y, heights, size, num_x, num_y)
             if above < limit:
                 limit, best = above, at
     return best
-
-
-_compiled: list[Any] = []
-"""The function for the MuJoCo of this process, which is never released."""
-
-
-def compile_box_contacts(model: mujoco.MjModel, data: mujoco.MjData) -> Any:
-    """Compile the collision function for this version of MuJoCo's structs.
-
-    Args:
-        model: Any model with a height field.
-        data: Data of the model.
-
-    Returns:
-        A function that MuJoCo can call, at ``result.address``.
-    """
-    if _compiled:
-        return _compiled[0]
-    of_model = libmujoco.pointer_offsets(
-        model,
-        ["hfield_size", "hfield_nrow", "hfield_ncol", "hfield_adr", "hfield_data",
-         "geom_dataid", "geom_size"],
-    )  # fmt: skip
-    at_size, at_rows, at_cols, at_adr, at_heights, at_id, at_half = of_model.values()
-    at_pos, at_mat = libmujoco.pointer_offsets(
-        data, ["geom_xpos", "geom_xmat"]
-    ).values()
-
-    @cfunc(
-        types.int32(
-            types.intp, types.intp, types.intp, types.int32, types.int32, types.float64
-        )
-    )
-    def collide(
-        model: int, data: int, result: int, field: int, box: int, margin: float
-    ) -> int:
-        def member(struct: int, offset: int) -> int:
-            return carray(pointer(struct + offset), 1, np.int64)[0]
-
-        k = carray(pointer(member(model, at_id) + field * 4), 1, np.int32)[0]
-        size = carray(pointer(member(model, at_size) + k * 32), 4, np.float64)
-        num_y = carray(pointer(member(model, at_rows) + k * 4), 1, np.int32)[0]
-        num_x = carray(pointer(member(model, at_cols) + k * 4), 1, np.int32)[0]
-        start = carray(pointer(member(model, at_adr) + k * 4), 1, np.int32)[0]
-        heights = carray(
-            pointer(member(model, at_heights) + np.int64(start) * 4),
-            num_x * num_y,
-            np.float32,
-        )
-        half = carray(pointer(member(model, at_half) + box * 24), 3, np.float64)
-        field_pos = carray(pointer(member(data, at_pos) + field * 24), 3, np.float64)
-        field_mat = carray(pointer(member(data, at_mat) + field * 72), 9, np.float64)
-        box_pos = carray(pointer(member(data, at_pos) + box * 24), 3, np.float64)
-        box_mat = carray(pointer(member(data, at_mat) + box * 72), 9, np.float64)
-        centre, axes = np.zeros(3), np.zeros((3, 3))
-        for a in range(3):
-            for b in range(3):
-                turned = field_mat[3 * b + a]
-                centre[a] += turned * (box_pos[b] - field_pos[b])
-                for c in range(3):
-                    axes[a, c] += turned * box_mat[3 * b + c]
-        contacts = np.empty((MAX_CONTACTS, 7))
-        num = find_box_contacts(
-            centre, axes, half, margin, heights, size, num_x, num_y, contacts
-        )
-        out = carray(pointer(result), (MAX_CONTACTS, 10), np.float64)
-        for n in range(num):
-            distance = contacts[n, 0]
-            out[n, 0] = distance
-            for a in range(3):
-                normal = 0.0
-                place = field_pos[a]
-                for b in range(3):
-                    normal += field_mat[3 * a + b] * contacts[n, 4 + b]
-                    place += field_mat[3 * a + b] * contacts[n, 1 + b]
-                # Halfway between the ground and the box.
-                out[n, 1 + a] = place + 0.5 * distance * normal
-                out[n, 4 + a] = normal
-                out[n, 7 + a] = 0.0
-        return num
-
-    _compiled.append(collide)
-    return collide

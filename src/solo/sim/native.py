@@ -22,8 +22,7 @@ What differs from mjlab's own simulation:
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,7 +37,8 @@ from mjlab.utils.nan_guard import NanGuard
 from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
-from solo.sim import height_field, height_field_box, kernels, libmujoco
+from solo.sim import kernels, libmujoco
+from solo.sim.collision import direct_contacts
 from solo.sim.constants import DerivedConstants
 from solo.sim.fields import NativeData, NativeModel, make_twin
 from solo.sim.pool import WorkerPool, available_cores
@@ -65,7 +65,7 @@ class SoloSimulationCfg(SimulationCfg):
     """Threads of the native backend. None: one per core this process may use."""
     direct_sphere_contacts: bool = True
     """Native backend: our contacts of spheres with height fields, see
-    ``solo.sim.height_field``. False: MuJoCo's own."""
+    ``solo.sim.height_field_sphere``. False: MuJoCo's own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -268,27 +268,17 @@ class NativeSimulation(Simulation):
 
     def _choose_collision(self) -> Callable[[], AbstractContextManager[None]]:
         """What to do to MuJoCo's table of collision functions while stepping."""
-        model, data = self._mj_model, self._mj_data
-        exchanges: list[Callable[[], AbstractContextManager[None]]] = []
-        has_spheres = (model.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE).any()
-        if model.nhfield and has_spheres and self.cfg.direct_sphere_contacts:
-            function = height_field.compile_sphere_contacts(model, data)
-            exchanges.append(
-                functools.partial(height_field.direct_sphere_contacts, function.address)
-            )
+        model = self._mj_model
+        if not model.nhfield:
+            return contextlib.nullcontext
+        kinds: list[mujoco.mjtGeom] = []
+        spheres = model.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE
+        if spheres.any() and self.cfg.direct_sphere_contacts:
+            kinds.append(mujoco.mjtGeom.mjGEOM_SPHERE)
         boxes = model.geom_type == mujoco.mjtGeom.mjGEOM_BOX
-        if model.nhfield and model.body_weldid[model.geom_bodyid[boxes]].any():
-            function = height_field_box.compile_box_contacts(model, data)
-            exchanges.append(
-                functools.partial(
-                    height_field.direct_contacts,
-                    mujoco.mjtGeom.mjGEOM_BOX,
-                    function.address,
-                )
-            )
-        if len(exchanges) < 2:
-            return exchanges[0] if exchanges else contextlib.nullcontext
-        return functools.partial(_enter_all, exchanges)
+        if model.body_weldid[model.geom_bodyid[boxes]].any():  # One that can move.
+            kinds.append(mujoco.mjtGeom.mjGEOM_BOX)
+        return direct_contacts(model, self._mj_data, *kinds)
 
     def _build_tables(self) -> None:
         self._refresh = refresh_functions(
@@ -303,16 +293,6 @@ class NativeSimulation(Simulation):
         self._build_tables()
         if self._has_run:
             self._run(_FORWARD, keep_state=False)
-
-
-@contextlib.contextmanager
-def _enter_all(
-    managers: list[Callable[[], AbstractContextManager[None]]],
-) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        for manager in managers:
-            stack.enter_context(manager())
-        yield
 
 
 def _choose_fast_options(model: mujoco.MjModel) -> None:

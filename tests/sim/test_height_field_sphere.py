@@ -6,11 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from solo.sim.height_field import (
-    compile_sphere_contacts,
-    direct_sphere_contacts,
-    find_contacts,
-)
+from solo.sim.collision import direct_contacts
+from solo.sim.height_field_sphere import find_contacts
 
 SPACING = 0.025
 NUM = 41
@@ -137,14 +134,14 @@ def test_depth_is_mujocos(bumpy):
     On steep ground it pushes spheres out through the sides of its prisms.
     """
     data = mujoco.MjData(bumpy)
-    function = compile_sphere_contacts(bumpy, data)
+    contacts = direct_contacts(bumpy, data, mujoco.mjtGeom.mjGEOM_SPHERE)
     rng = np.random.default_rng(4)
     compared = 0
     for _ in range(400):
         data.qpos[:3] = [1, 2, 0.33] + rng.uniform(-1, 1, 3) * [0.3, 0.3, 0.08]
         mujoco.mj_forward(bumpy, data)
         own = [contact.dist for contact in data.contact]
-        with direct_sphere_contacts(function.address):
+        with contacts():
             mujoco.mj_forward(bumpy, data)
         ours = [contact.dist for contact in data.contact]
         if ours and min(ours) > -0.5 * RADIUS:
@@ -155,7 +152,7 @@ def test_depth_is_mujocos(bumpy):
 
 def test_mujocos_function_is_back_after_the_block(bumpy):
     data = mujoco.MjData(bumpy)
-    function = compile_sphere_contacts(bumpy, data)
+    contacts = direct_contacts(bumpy, data, mujoco.mjtGeom.mjGEOM_SPHERE)
     data.qpos[:3] = [1.0, 2.0, 0.35]
 
     def count() -> int:
@@ -163,6 +160,6 @@ def test_mujocos_function_is_back_after_the_block(bumpy):
         return data.ncon
 
     before = count()
-    with pytest.raises(KeyError), direct_sphere_contacts(function.address):
+    with pytest.raises(KeyError), contacts():
         raise KeyError
     assert count() == before
