@@ -1,33 +1,24 @@
-"""Run a protocol with a policy: job after job, each kept when it is done."""
+"""Run a protocol with a policy on patches of the training's terrains."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from solo.evaluation.conditions import Condition, make_condition_env
-from solo.evaluation.failures import NUM_FAILURES, RecordedEnv, write_failures
+from solo.evaluation.failures import NUM_FAILURES
+from solo.evaluation.jobs import (
+    NUM_SLOTS,
+    OnCell,
+    OnRollout,
+    run_job,
+    run_missing,
+    slots_for,
+)
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol
-from solo.evaluation.results import (
-    RESULT,
-    describe,
-    describe_all,
-    describe_cell,
-    open_results,
-    read_cell,
-    write_cell,
-)
-from solo.evaluation.rollout import LANES, Rollout, run_rollouts
+from solo.evaluation.results import describe
 from solo.evaluation.starts import draw_starts
-from solo.files import write_json
-from solo.sim.threads import stepping_threads
-
-NUM_SLOTS = 64
-"""Rollouts at a time. More make a step cheaper per robot, and the last ones of a job
-wait longer for each other."""
 
 
 def evaluate(
@@ -36,8 +27,8 @@ def evaluate(
     folder: Path,
     num_slots: int = NUM_SLOTS,
     num_threads: int | None = None,
-    on_rollout: Callable[[Cell, Rollout], None] = lambda cell, rollout: None,
-    on_cell: Callable[[dict[str, Any], bool], None] = lambda result, is_new: None,
+    on_rollout: OnRollout = lambda cell, rollout: None,
+    on_cell: OnCell = lambda result, is_new: None,
     condition: Condition | None = None,
     num_failures: int = NUM_FAILURES,
 ) -> dict[str, Any]:
@@ -58,30 +49,22 @@ def evaluate(
     Raises:
         SoloError: The folder holds another evaluation, or a file is malformed.
     """
+
+    def run(cell: Cell) -> dict[str, Any]:
+        return run_cell(
+            protocol,
+            source,
+            cell,
+            num_slots,
+            num_threads,
+            on_rollout,
+            condition,
+            folder,
+            num_failures,
+        )
+
     config = describe(protocol, source, condition)
-    results = []
-    with open_results(folder, config):
-        for cell in protocol.cells:
-            result = read_cell(folder, cell, protocol.rollouts)
-            is_new = result is None
-            if result is None:
-                result = run_cell(
-                    protocol,
-                    source,
-                    cell,
-                    num_slots,
-                    num_threads,
-                    on_rollout,
-                    condition,
-                    folder,
-                    num_failures,
-                )
-                write_cell(folder, result)
-            results.append(result)
-            on_cell(result, is_new)
-        result = describe_all(config, results)
-        write_json(folder / RESULT, result)
-    return result
+    return run_missing(config, folder, protocol.cells, protocol.rollouts, run, on_cell)
 
 
 def run_cell(
@@ -90,41 +73,26 @@ def run_cell(
     cell: Cell,
     num_slots: int = NUM_SLOTS,
     num_threads: int | None = None,
-    on_rollout: Callable[[Cell, Rollout], None] = lambda cell, rollout: None,
+    on_rollout: OnRollout = lambda cell, rollout: None,
     condition: Condition | None = None,
     folder: Path | None = None,
     num_failures: int = NUM_FAILURES,
 ) -> dict[str, Any]:
-    """Run one job in an environment of its own; see `evaluate` for the arguments.
+    """Run one job; see `evaluate` for the arguments.
 
     Failures are recorded if there is a folder; the result lists the files.
     """
-    started = time.perf_counter()
-    num_slots = min(num_slots, -(-protocol.rollouts // LANES) * LANES)
-    with stepping_threads():
-        env = make_condition_env(
-            source, protocol, cell, num_slots, num_threads, condition
-        )
-        recorded = RecordedEnv(env, num_failures if folder is not None else 0)
-
-        def on_end(rollout: Rollout) -> None:
-            recorded.on_end(rollout)
-            on_rollout(cell, rollout)
-
-        try:
-            rollouts = run_rollouts(
-                recorded,
-                source.make(env.env),
-                draw_starts(protocol, cell, len(source.robot.joint_names)),
-                protocol.limits,
-                on_end,
-            )
-            env_steps = env.num_slots * env.env.common_step_counter
-        finally:
-            env.close()
-    wall_time_s = time.perf_counter() - started
-    result = describe_cell(cell, rollouts, env_steps, wall_time_s)
-    if folder is not None:
-        name = source.robot.name
-        result["failures"] = write_failures(folder, cell, recorded.failures, name)
+    slots = slots_for(protocol.rollouts, num_slots)
+    result, _ = run_job(
+        source,
+        cell,
+        lambda: make_condition_env(
+            source, protocol, cell, slots, num_threads, condition
+        ),
+        draw_starts(protocol, cell, len(source.robot.joint_names)),
+        protocol.limits,
+        on_rollout,
+        folder,
+        num_failures,
+    )
     return result

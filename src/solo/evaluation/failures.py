@@ -22,9 +22,13 @@ from solo.evaluation.protocols import Cell
 from solo.evaluation.rollout import Outcome, Rollout, StepReport
 from solo.evaluation.sim_env import SimEnv
 from solo.evaluation.starts import Start
+from solo.evaluation.strip_env import StripEnv
 from solo.files import written_aside
 from solo.gl import NoGraphicsError, has_gl
 from solo.terrains.scene import TerrainSceneCfg
+
+JobEnv = SimEnv | ConditionEnv | StripEnv
+"""An environment of a job."""
 
 FOLDER = "failures"
 """Folder of the recordings, beside that of the jobs."""
@@ -58,9 +62,7 @@ class Failure:
 class RecordedEnv:
     """An environment that remembers; see `solo.evaluation.rollout.RolloutEnv`."""
 
-    def __init__(
-        self, inner: SimEnv | ConditionEnv, num_failures: int = NUM_FAILURES
-    ) -> None:
+    def __init__(self, inner: JobEnv, num_failures: int = NUM_FAILURES) -> None:
         """Wrap an environment.
 
         Args:

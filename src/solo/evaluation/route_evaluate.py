@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from solo.evaluation.evaluate import NUM_SLOTS
+from solo.evaluation.jobs import NUM_SLOTS, OnCell, OnRollout, run_missing, slots_for
 from solo.evaluation.policy_source import PolicySource
-from solo.evaluation.results import describe_cell
-from solo.evaluation.rollout import LANES
+from solo.evaluation.results import describe, describe_cell
 from solo.evaluation.route import HALF_WIDTH_M, RouteProtocol, Stage
 from solo.evaluation.route_metrics import summarise_route
 from solo.evaluation.route_walk import StageWalks, Walk, walk_stage
 from solo.evaluation.strip_env import make_strip_env
 from solo.evaluation.strips import with_limits
-from solo.evaluation.strips_evaluate import OnCell, OnRollout, run_missing
 from solo.sim.threads import stepping_threads
 
 
@@ -41,7 +39,8 @@ def evaluate_route(
     def finish(result: dict[str, Any]) -> dict[str, Any]:
         return {**result, "route": summarise_cells(protocol, result["cells"])}
 
-    return run_missing(protocol, source, folder, protocol.cells, run, on_cell, finish)
+    config, cells = describe(protocol, source), protocol.cells
+    return run_missing(config, folder, cells, protocol.rollouts, run, on_cell, finish)
 
 
 def run_stage(
@@ -54,14 +53,13 @@ def run_stage(
 ) -> dict[str, Any]:
     """Walk one stage in an environment of its own."""
     started = time.perf_counter()
-    num_slots = min(num_slots, -(-protocol.rollouts // LANES) * LANES)
     with stepping_threads():
         env = make_strip_env(
             source,
             with_limits(protocol, stage.length_m, stage.time_s),
             protocol.scene(stage),
             HALF_WIDTH_M,
-            num_slots,
+            slots_for(protocol.rollouts, num_slots),
             num_threads,
             stage.track,
         )
