@@ -22,7 +22,7 @@ TEST := $(BIN)/python -m pytest
 .PHONY: help sync demo check format type test test-fast bench-sim docs clean
 
 help:
-	@echo "make demo       install, then show the robot on the terrain"
+	@echo "make demo       install, then let the policy walk the indoor course"
 	@echo "make test       install, then run all tests"
 	@echo "make test-fast  the tests that take seconds"
 	@echo "make check      lint and types"
@@ -75,7 +75,7 @@ docs: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
 	$(BIN)/solo depth show --output docs/images/depth.png
 	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
-	$(BIN)/solo demo --headless --output build/demo
+	$(BIN)/solo demo --stand --headless --output build/demo
 	cp build/demo/demo.png docs/images/demo.png
 
 clean:

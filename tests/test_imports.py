@@ -26,6 +26,8 @@ ALLOWED = {
     "stages": WORLD | LEARNING,
     "reconstruction": WORLD | {"motions", "networks"},
     "evaluation": WORLD | LEARNING | {"deploy", "export", "viewer"},
+    "demo": WORLD | {"algorithms", "deploy", "evaluation", "viewer"},
+    "bundles": set(),
     "report": set(),
     "deploy": set(),
     "export": {"networks", "robots", "sensors", "deploy"},
@@ -36,6 +38,8 @@ ALLOWED = {
     | {
         "reconstruction",
         "evaluation",
+        "demo",
+        "bundles",
         "deploy",
         "export",
         "viewer",

@@ -1,7 +1,8 @@
-"""`solo demo` without a screen."""
+"""`solo demo` without a screen: robots that stand, and a bundle that walks."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -12,14 +13,31 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from solo.bundles import shipped_bundle
+from solo.cli import demo as demo_cli
 from solo.cli.main import main
+from solo.demo import write
+from solo.demo.movie import MAX_BYTES
 from solo.gl import INSTALL_HINT, NoGraphicsError, has_gl
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 from solo.viewer import demo_pictures
 from solo.viewer.demo_run import spread
 from solo.viewer.terrain_mesh import make_terrain_meshes
+from tests.export.helpers import bundle_path
 
-SHORT = ["demo", "--headless", "--seconds", "0.4", "--num-robots", "3"]
+STAND = ["demo", "--stand", "--headless", "--seconds", "0.4", "--num-robots", "3"]
+WALK = ["demo", "--headless", "--terrain", "gap", "--seconds", "0.5", "--seed", "4"]
+
+
+def run_alone(options: list[str]) -> subprocess.CompletedProcess[str]:
+    """In its own process: in this one MuJoCo may have settled on another OpenGL."""
+    environment = {k: v for k, v in os.environ.items() if k != "MUJOCO_GL"}
+    return subprocess.run(
+        [sys.executable, "-m", "solo.cli.main", *options],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
 
 
 def check_picture(path: Path) -> None:
@@ -31,14 +49,7 @@ def check_picture(path: Path) -> None:
 @pytest.mark.skipif(not has_gl(), reason=f"No OpenGL without a screen: {INSTALL_HINT}")
 def test_headless_demo_writes_pictures_and_a_summary(tmp_path: Path):
     output = tmp_path / "new" / "folder"
-    # In its own process: in this one MuJoCo may have settled on another OpenGL.
-    environment = {k: v for k, v in os.environ.items() if k != "MUJOCO_GL"}
-    done = subprocess.run(
-        [sys.executable, "-m", "solo.cli.main", *SHORT, "--output", str(output)],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    done = run_alone([*STAND, "--output", str(output)])
     assert done.returncode == 0, done.stderr
     written = sorted(path.name for path in output.iterdir())
     assert written == ["demo.gif", "demo.png", "summary.json"]
@@ -63,11 +74,59 @@ def test_demo_draws_a_map_without_opengl(
         raise NoGraphicsError("none here")
 
     monkeypatch.setattr(demo_pictures, "draw_scene", refuse)
-    assert main([*SHORT, "--output", str(tmp_path), "--difficulty", "0.5"]) == 0
+    assert main([*STAND, "--output", str(tmp_path), "--difficulty", "0.5"]) == 0
     written = sorted(path.name for path in tmp_path.iterdir())
     assert written == ["demo.png", "summary.json"]
     check_picture(tmp_path / "demo.png")
     assert "libegl1" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_gl(), reason=f"No OpenGL without a screen: {INSTALL_HINT}")
+def test_a_bundle_walks_into_a_movie_plots_and_a_summary(tmp_path: Path):
+    bundle = bundle_path()
+    done = run_alone([*WALK, "--policy", str(bundle), "--output", str(tmp_path)])
+    assert done.returncode == 0, done.stderr
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["demo.gif", "demo.png", "summary.json"]
+    assert all(name in done.stdout for name in written)
+    check_picture(tmp_path / "demo.png")
+    assert (tmp_path / "demo.gif").stat().st_size < MAX_BYTES
+    with Image.open(tmp_path / "demo.gif") as movie:
+        assert movie.n_frames == 5  # At 0, 0.1, ..., 0.4 s.
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["simulated_s"] == 0.5
+    assert summary["sha256"] == hashlib.sha256(bundle.read_bytes()).hexdigest()
+    assert (summary["terrain"], summary["difficulty"]) == ("gap", 1.0)
+    assert summary["seed"] == 4
+    assert (summary["falls"], summary["finished"]) == (0, 0)
+    assert 0.0 < summary["distance_m"] < 0.5
+    assert summary["height_map_l1_cm"] > 0.0
+    assert 0.0 < summary["policy_ms"]["mean"] < summary["step_ms"]["mean"]
+
+
+@pytest.mark.slow
+def test_a_bundle_walks_without_opengl(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def refuse(*args: object) -> None:
+        raise NoGraphicsError("none here")
+
+    monkeypatch.setattr(write, "draw_movie", refuse)
+    monkeypatch.setattr(demo_cli, "shipped_bundle", bundle_path)
+    assert main([*WALK, "--output", str(tmp_path), "--difficulty", "0.2"]) == 0
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["demo.png", "summary.json"]
+    check_picture(tmp_path / "demo.png")
+    assert "libegl1" in capsys.readouterr().out
+    assert json.loads((tmp_path / "summary.json").read_text())["difficulty"] == 0.2
+
+
+def test_the_shipped_bundle_is_found_if_it_is_there():
+    found = shipped_bundle()
+    assert found is None or found.suffix == ".onnx"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +140,8 @@ def test_demo_draws_a_map_without_opengl(
         ("--seed", "-1"),
         ("--port", "70000"),
         ("--output", "/dev/null/folder"),
+        ("--terrain", "stares"),
+        ("--policy", "no/such.onnx"),
     ],
 )
 def test_unusable_options_are_refused_in_one_line(

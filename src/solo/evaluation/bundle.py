@@ -120,6 +120,10 @@ class BundleRollouts:
                 self._contract, robot, policy, operator, robot, self._cfg
             )
 
+    def runtime(self, slot: int) -> Runtime | None:
+        """The runtime of a slot, to look at; None before the slot has begun."""
+        return self._runtimes[slot]
+
     def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
         """One tick of every runtime that has begun.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from mjlab.envs import ManagerBasedRlEnv
+from mjlab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from mjlab.managers.event_manager import EventTermCfg
 from mjlab.utils.lab_api.math import quat_mul
 
@@ -190,6 +190,33 @@ class StripEnv:
         self.sim.close()
 
 
+def make_strip_env_cfg(
+    source: PolicySource,
+    protocol: Protocol,
+    scene: StripSceneCfg,
+    num_slots: int,
+    num_threads: int | None = None,
+    track: Track | None = None,
+) -> ManagerBasedRlEnvCfg:
+    """Configure the environment of a job; see `make_strip_env`."""
+    cfg = make_eval_env_cfg(source, protocol, _ANY_GROUND, num_slots, num_threads)
+    terrain = cfg.scene.terrain
+    assert isinstance(terrain, GridTerrainCfg)
+    terrain.scene = scene
+    cfg.commands = {COMMAND: LineCommandCfg(**vars(cfg.commands[COMMAND]))}
+    at_m = scene.strips[0].obstacle_at_m
+    if at_m is not None:
+        add_obstacle(cfg, ObstacleCfg())
+        cfg.events[_PUT_OBSTACLE] = EventTermCfg(
+            func=put_obstacle, mode="reset", params={"at_m": at_m}
+        )
+    if track is not None:
+        cfg.events[_CHANGE_LEGS] = EventTermCfg(
+            func=change_legs, mode="step", params={"track": track}
+        )
+    return cfg
+
+
 def make_strip_env(
     source: PolicySource,
     protocol: Protocol,
@@ -211,21 +238,7 @@ def make_strip_env(
         track: How strips follow each other; each is a way of its own if left out.
     """
     num_slots = -(-num_slots // LANES) * LANES
-    cfg = make_eval_env_cfg(source, protocol, _ANY_GROUND, num_slots, num_threads)
-    terrain = cfg.scene.terrain
-    assert isinstance(terrain, GridTerrainCfg)
-    terrain.scene = scene
-    cfg.commands = {COMMAND: LineCommandCfg(**vars(cfg.commands[COMMAND]))}
-    at_m = scene.strips[0].obstacle_at_m
-    if at_m is not None:
-        add_obstacle(cfg, ObstacleCfg())
-        cfg.events[_PUT_OBSTACLE] = EventTermCfg(
-            func=put_obstacle, mode="reset", params={"at_m": at_m}
-        )
-    if track is not None:
-        cfg.events[_CHANGE_LEGS] = EventTermCfg(
-            func=change_legs, mode="step", params={"track": track}
-        )
+    cfg = make_strip_env_cfg(source, protocol, scene, num_slots, num_threads, track)
     env = make_env(cfg)
     sim = SimEnv(env, source.robot.base_height_m, protocol.start.clearance_m)
     num_strips = len(scene.strips)

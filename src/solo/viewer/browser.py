@@ -30,7 +30,7 @@ def start_server(port: int) -> viser.ViserServer:
     # A browser that opens a connection ahead of need and drops it is no error.
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     with contextlib.redirect_stdout(io.StringIO()):  # Its banner.
-        return viser.ViserServer(host=HOST, port=port, label="SOLO")
+        return viser.ViserServer(host=HOST, port=port, label="SOLO", verbose=False)
 
 
 def show(

@@ -65,7 +65,11 @@ def height_image(
     Returns:
         Image uint8 [X * cell_px, Y * cell_px, 3].
     """
-    cells = height_colours(map_m, base_height_m)  # [Y, X, 3]
+    return map_image(height_colours(map_m, base_height_m), cfg, cell_px)
+
+
+def map_image(cells: np.ndarray, cfg: HeightMapCfg, cell_px: int) -> np.ndarray:
+    """Coloured cells uint8 [Y, X, 3] from above; see `height_image`."""
     ahead_up = cells.transpose(1, 0, 2)[::-1, ::-1]  # Rows from ahead, then from left.
     pixels = ahead_up.repeat(cell_px, axis=0).repeat(cell_px, axis=1)
     picture = Image.fromarray(np.ascontiguousarray(pixels))

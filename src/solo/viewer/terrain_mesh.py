@@ -15,7 +15,9 @@ import numba
 import numpy as np
 
 from solo.terrains.scene import TerrainScene
+from solo.terrains.strip import StripScene
 from solo.terrains.variants import FAMILY_RGB, get_variant
+from solo.viewer.strip_cut import cut_strip
 
 _TOLERANCE_M = 0.005
 """How far the mesh may be from the surface."""
@@ -45,9 +47,14 @@ def make_terrain_meshes(scene: TerrainScene) -> list[TerrainMesh]:
     for level in range(len(scene.origins_m)):
         for column, name in enumerate(scene.cfg.variants):
             shade = 1.0 if (level + column) % 2 == 0 else _DARKER
-            red, green, blue = FAMILY_RGB[get_variant(name).family]
-            rgb = (shade * red, shade * green, shade * blue)
-            parts[rgb].append(_cover_patch(scene, level, column))
+            quads = _cover_patch(scene, level, column)
+            if isinstance(scene, StripScene):
+                painted = cut_strip(quads, scene, level)
+            else:
+                painted = [(get_variant(name).family, quads)]
+            for family, part in painted:
+                red, green, blue = FAMILY_RGB[family]
+                parts[shade * red, shade * green, shade * blue].append(part)
     meshes = []
     for rgb, patches in parts.items():
         vertices = np.concatenate(patches)  # [Q, 4, 3]

@@ -1,0 +1,17 @@
+"""Policies that come with the package, as bundles of `solo export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_SHIPPED = "g1.onnx"
+"""The trained perceptive policy of the Unitree G1."""
+
+
+def shipped_bundle() -> Path | None:
+    """The bundle that demo and deployment use unless told otherwise; None if missing.
+
+    A source tree between two trainings has none.
+    """
+    path = Path(__file__).parent / _SHIPPED
+    return path if path.is_file() else None
