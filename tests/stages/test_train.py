@@ -84,8 +84,14 @@ def test_student_and_its_baselines_train(teacher, tmp_path, objective):
     teacher_run = teacher[0].output
     summary = train_student(cfg, teacher_run, objective)
     assert summary["iteration"] == 1
-    saved = load_checkpoint(cfg.output / "model_1.pt")["teacher_state_dict"]
-    expected = load_checkpoint(find_checkpoint(teacher_run))["actor_state_dict"]
+    student = load_checkpoint(cfg.output / "model_1.pt")
+    expert = load_checkpoint(find_checkpoint(teacher_run))
+    past, now = expert["infos"]["env"], student["infos"]["env"]
+    # It goes on easing in where the teacher was, and nobody holds it.
+    assert now["common_step_counter"] == past["common_step_counter"] + 2 * 24
+    assert "assist" in past
+    assert "assist" not in now
+    saved, expected = student["teacher_state_dict"], expert["actor_state_dict"]
     assert saved.keys() == expected.keys()
     for name, value in saved.items():
         assert torch.equal(value, expected[name]), name  # Frozen to the bit.

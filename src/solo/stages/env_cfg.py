@@ -63,7 +63,8 @@ def make_stage_env_cfg(
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
     if profile.ease_in is not None:
         _add_ease_in(cfg, profile.ease_in, motions, robot)
-        if profile.ease_in.assist:
+        # Who has a teacher need not be held: falling, too, it is told what to do.
+        if profile.ease_in.assist and stage == "teacher":
             add_assist(cfg, robot)
     return cfg
 

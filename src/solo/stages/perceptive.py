@@ -29,7 +29,12 @@ from solo.stages.perceptive_cfg import (
     with_camera,
 )
 from solo.stages.run_folder import find_checkpoint
-from solo.stages.runner import Runner, load_checkpoint, set_env_state
+from solo.stages.runner import (
+    Runner,
+    load_checkpoint,
+    samples_as_steps,
+    set_env_state,
+)
 from solo.stages.student import OBJECTIVES
 from solo.stages.train import TrainCfg, make_motions, train
 
@@ -145,9 +150,8 @@ def start_from_student(algorithm: PerceptiveTaMse, state: dict[str, Any]) -> Non
 def carry_curriculum(runner: Runner, saved: dict[str, Any]) -> None:
     """Go on with the levels and the progress of stage 2, in samples."""
     env = runner.env.unwrapped
-    saved_envs = len(saved["terrain_levels"])
     num_levels = grid_terrain(env).cfg.scene.num_levels
-    steps = saved["common_step_counter"] * saved_envs // env.num_envs
+    steps = samples_as_steps(env, saved)
     levels = saved["terrain_levels"].clamp(max=num_levels - 1)
     set_env_state(
         env, {**saved, "common_step_counter": steps, "terrain_levels": levels}

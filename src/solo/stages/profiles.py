@@ -25,7 +25,7 @@ class EaseInCfg:
     env_steps: float = 16.0e6
     """Samples after which everything but the assistance is as in the paper."""
     assist: bool = True
-    """Whether a torque holds the robot upright at first; it fades with the falls."""
+    """Whether a torque holds the teacher upright at first; it fades with the falls."""
     reference_start: float = 0.8
     """Share of the episodes that begin in a reference motion; at the end half of it."""
     swing_weight: float = 4.0

@@ -200,6 +200,11 @@ def env_state(env: ManagerBasedRlEnv) -> dict[str, Any]:
     return state
 
 
+def samples_as_steps(env: ManagerBasedRlEnv, state: dict[str, Any]) -> int:
+    """Steps of this environment that are as many samples as the saved one had seen."""
+    return state["common_step_counter"] * len(state["terrain_levels"]) // env.num_envs
+
+
 def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
     """Put a saved state back and begin new episodes.
 

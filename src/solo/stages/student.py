@@ -14,7 +14,7 @@ from solo.networks.ame_model import AmeModel
 from solo.networks.transfer import copy_matching
 from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.run_folder import find_checkpoint
-from solo.stages.runner import Runner, load_checkpoint
+from solo.stages.runner import Runner, load_checkpoint, samples_as_steps
 from solo.stages.train import TrainCfg, make_motions, train
 
 OBJECTIVES = {"ta-mse": (5.0, 1.0), "mse-ppo": (5.0, 0.0), "ppo": (0.0, 0.0)}
@@ -37,17 +37,21 @@ def train_student(
     mse_weight, penalty_weight = OBJECTIVES[objective]
     checkpoint = None if teacher is None else find_checkpoint(teacher)
     if checkpoint is not None:
-        state = load_checkpoint(checkpoint, cfg.device)["actor_state_dict"]
+        state = load_checkpoint(checkpoint, cfg.device)
 
     def prepare(runner: Runner) -> None:
         algorithm = runner.alg
         assert isinstance(algorithm, TaMse)
-        algorithm.load_teacher(state)
+        algorithm.load_teacher(state["actor_state_dict"])
         student, expert = algorithm.actor, algorithm.teacher
         assert isinstance(student, AmeModel)
         assert isinstance(expert, AmeModel)
         copied = copy_matching(student, expert)
         print(f"Copied {len(copied)} tensors of the teacher's map encoder.")
+        # What eases in goes on where it was: the teacher knows nothing easier, nor
+        # harder. The levels of the terrain begin anew.
+        env = runner.env.unwrapped
+        env.common_step_counter = samples_as_steps(env, state["infos"]["env"])
 
     motions = make_motions(cfg.robot, cfg.device)
     learning = make_student_cfg(
