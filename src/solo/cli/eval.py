@@ -22,6 +22,11 @@ class _Evaluation:
     """Rollouts of each terrain at each difficulty; the protocol's if left out."""
     terrains: tuple[str, ...] = ()
     """Names of the terrains; the protocol's if left out."""
+    pass_m: float | None = None
+    """Distance that is a success; the protocol's if left out. Far enough, e.g. 100,
+    everybody walks until --time-s, over patch after patch."""
+    time_s: float | None = None
+    """Time limit of a rollout; the protocol's if left out."""
     seed: int = 0
     """Seed of starts, commands and terrain."""
     num_envs: int = 64
@@ -44,6 +49,13 @@ class _Evaluation:
         check_at_least("failures", self.failures, 0)
         if self.rollouts is not None:
             check_at_least("rollouts", self.rollouts, 1)
+        limits = protocol.limits
+        if self.pass_m is not None:
+            check_at_least("pass_m", self.pass_m, 0.1)
+            limits = replace(limits, pass_m=self.pass_m)
+        if self.time_s is not None:
+            check_at_least("time_s", self.time_s, 0.02)
+            limits = replace(limits, time_s=self.time_s)
         if len(set(self.terrains)) != len(self.terrains):
             raise SoloError(
                 f"--terrains names one twice: {', '.join(self.terrains)}. "
@@ -54,6 +66,7 @@ class _Evaluation:
             seed=self.seed,
             terrains=self.terrains or protocol.terrains,
             rollouts=self.rollouts or protocol.rollouts,
+            limits=limits,
         )
 
     def _run_one(self, protocol: Protocol, policy: str) -> dict[str, Any]:
