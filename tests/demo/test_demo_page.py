@@ -181,6 +181,8 @@ def test_ctrl_c_in_a_terminal_prints_the_summary_and_ends():
         stdin=theirs,
         stdout=theirs,
         stderr=subprocess.DEVNULL,
+        # As in a terminal, also where the tests run in the background and ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     try:

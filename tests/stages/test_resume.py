@@ -125,10 +125,10 @@ def test_killed_and_resumed_is_the_same_to_the_bit(
     expected, found = load_checkpoint(straight / last), load_checkpoint(killed / last)
     keys = {"actor_state_dict", "critic_state_dict", "optimizer_state_dict"}
     assert keys | {"amp_state_dict"} <= expected.keys()
-    # The perceptive stage goes on counting from the student's.
-    begun = ITERATIONS["student"] * STEPS if stage == "perceptive" else 0
-    steps = expected["infos"]["env"]["common_step_counter"]
-    assert steps == begun + 2 * half * STEPS
+    # Each stage goes on counting where the one before ended.
+    stages = list(ITERATIONS)
+    past = sum(ITERATIONS[name] for name in stages[: stages.index(stage) + 1])
+    assert expected["infos"]["env"]["common_step_counter"] == past * STEPS
     # Networks, normalisers, optimisers, replay, curriculum, simulation, random state.
     assert set(differences(expected, found)) <= {"/infos/total_time_s"}
     halfway = load_checkpoint(killed / f"model_{half - 1}.pt")
