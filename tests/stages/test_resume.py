@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from solo.stages.perceptive import train_perceptive
 from solo.stages.perceptive_cfg import PERCEPTION
 from solo.stages.profiles import SMOKE
 from solo.stages.run_folder import checkpoints
-from solo.stages.runner import load_checkpoint
+from solo.stages.runner import VecEnv, load_checkpoint
 from solo.stages.student import train_student
 from solo.stages.teacher import train_teacher
 from solo.stages.train import TrainCfg
@@ -138,6 +139,30 @@ def test_killed_and_resumed_is_the_same_to_the_bit(
         hidden, cell = found["infos"]["learner"]["hidden_states"]["actor"]
         assert hidden.any()
         assert cell.any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_is_saved_and_goes_on(number, tmp_path, monkeypatch):
+    output, step, count = tmp_path / "run", VecEnv.step, itertools.count(1)
+
+    def step_or_stop(self, actions):
+        if next(count) == STEPS + 10:
+            signal.raise_signal(number)
+        return step(self, actions)
+
+    monkeypatch.setattr(VecEnv, "step", step_or_stop)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        summary = run("teacher", output, output, iterations=3)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert summary["stopped"]
+    assert summary["checkpoint"] == str(checkpoints(output)[-1])
+    load_checkpoint(checkpoints(output)[-1])
+    summary = run("teacher", output, output, iterations=3, resume=True)
+    assert summary["iteration"] == 2
+    assert not summary["stopped"]
 
 
 @pytest.mark.slow

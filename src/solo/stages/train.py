@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
-from contextlib import nullcontext
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
@@ -147,7 +149,8 @@ def _learn(
         )
     stopped = False
     try:
-        runner.learn(left)
+        with _stoppable():
+            runner.learn(left)
     except KeyboardInterrupt:
         stopped = True
         path = cfg.output / f"model_{runner.current_learning_iteration}.pt"
@@ -163,6 +166,19 @@ def _learn(
         "time_s": runner.logger.tot_time,
         "stopped": stopped,
     }
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM, which schedulers of clusters send, do what Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python has signals in the main thread alone.
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _write_params(folder: Path, env_cfg: Any, learning_cfg: dict[str, Any]) -> None:
