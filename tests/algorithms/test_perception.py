@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from solo.algorithms import perception
 from solo.algorithms.perception import (
     DEPTH,
     WINDOW,
     Perceiver,
     full_map,
     kept_cells,
+    reconstruct,
 )
 from solo.algorithms.perception_checks import depth_ablation
 from solo.algorithms.terrain_means import mean_per_terrain
@@ -118,3 +120,19 @@ def test_mean_per_terrain_by_hand():
     values = torch.tensor([[1.0, 2.0, 6.0], [3.0, 4.0, 8.0]])
     assert mean_per_terrain(values, terrain) == {"flat": 2.0, "stairs": 5.0}
     assert mean_per_terrain(values, None) == {}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_environments_in_several_passes_equal_one_pass(monkeypatch, streaming):
+    torch.manual_seed(5)
+    model = make_reconstructor("qr", io=IO, **TINY_QR)
+    depth = torch.rand(5, IO.depth_frames, *IO.depth_shape)
+    window = torch.randn(5, IO.proprioception_frames, IO.proprioception_dim)
+    state = model.initial_state(5) if streaming else None
+    whole, new_state = reconstruct(model, depth, window, state)
+    monkeypatch.setattr(perception, "CPU_CHUNK", 2)
+    parts, parts_state = reconstruct(model, depth, window, state)
+    for name, value in whole.items():
+        torch.testing.assert_close(parts[name], value, rtol=0, atol=1e-5)
+    for a, b in zip(new_state or (), parts_state or (), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-5)

@@ -45,6 +45,12 @@ VELOCITY = "reconstructed_velocity"
 MAP = "reconstructed_map"
 """Group for the student: estimated height map [B, Y, X]."""
 
+CPU_CHUNK = 64
+"""Environments per pass of a reconstructor on a CPU.
+
+What one layer hands to the next then stays in the caches: 128 environments in two
+passes take three quarters of the time of one."""
+
 STUDENT_GROUPS = (PROPRIOCEPTION, VELOCITY, MAP)
 """What the perceptive student sees, in the order in which stage 2 had its twins."""
 
@@ -64,6 +70,27 @@ def full_map(height: torch.Tensor, io: ReconstructionIoCfg) -> torch.Tensor:
 def kept_cells(height_map: torch.Tensor, io: ReconstructionIoCfg) -> torch.Tensor:
     """The cells [B, Y', X'] of a whole map [B, Y, X] that are reconstructed."""
     return height_map[..., :: io.map_stride, :: io.map_stride]
+
+
+def reconstruct(
+    model: Reconstructor,
+    depth: torch.Tensor,
+    window: torch.Tensor,
+    state: State | None = None,
+) -> tuple[Outputs, State | None]:
+    """Outputs and new state of many environments; see `Reconstructor.forward`."""
+    size = CPU_CHUNK if depth.device.type == "cpu" else len(depth)
+    if len(depth) <= size:
+        return model(depth, window, state)
+    rows = [slice(i, i + size) for i in range(0, len(depth), size)]
+    states = [None if state is None else tuple(s[r] for s in state) for r in rows]
+    parts = [model(depth[r], window[r], s) for r, s in zip(rows, states, strict=True)]
+    outputs = {k: torch.cat([p[0][k] for p in parts]) for k in parts[0][0]}
+    if parts[0][1] is None:
+        return outputs, None
+    return outputs, tuple(
+        torch.cat(s) for s in zip(*(p[1] for p in parts), strict=True)
+    )
 
 
 class TokenCache:
@@ -106,7 +133,7 @@ class TokenCache:
         """
         state = self._encode_all() if self._state is None else self._state
         state = self.model.reset_state(state, is_new)
-        outputs, self._state = self.model(depth, window, state)
+        outputs, self._state = reconstruct(self.model, depth, window, state)
         image = depth[:, -1]
         self._images[self._oldest].copy_(image)
         self._oldest = (self._oldest + 1) % len(self._images)
@@ -170,7 +197,7 @@ class Perceiver:
             if dones is not None:
                 return self.cache.step(depth, window, dones.flatten() > 0)
             self.cache.begin(depth[:, -1])
-        return self.reconstructor(depth, window)[0]
+        return reconstruct(self.reconstructor, depth, window)[0]
 
     def compose(
         self, obs: TensorDict, estimate: Outputs, share: float = 1.0
