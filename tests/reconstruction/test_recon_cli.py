@@ -9,7 +9,11 @@ from PIL import Image
 from solo.cli.recon import CollectRecon, CompareRecon, TrainRecon, make_sampler
 from solo.errors import SoloError
 from solo.reconstruction.comparison import Example
-from solo.viewer.recon_pictures import draw_extent_shift, draw_reconstructions
+from solo.viewer.recon_pictures import (
+    draw_error_per_cell,
+    draw_extent_shift,
+    draw_reconstructions,
+)
 from tests.evaluation.runs import write_run
 
 
@@ -65,3 +69,15 @@ def test_extent_figure_is_drawn(tmp_path):
     path = tmp_path / "extent.png"
     draw_extent_shift({"qr": {"8": curve, "10": curve}}, path)
     assert Image.open(path).size[0] > 300
+
+
+def test_the_figure_of_cells_has_the_front_to_the_right(tmp_path):
+    near = np.zeros((16, 32))
+    near[:, 24:] = 10.0  # Wrong far ahead only: bright there.
+    path = tmp_path / "cells.png"
+    draw_error_per_cell({"qr": near.tolist()}, (-0.8, 2.4), (-0.8, 0.8), path)
+    gray = np.asarray(Image.open(path).convert("L"), dtype=float)
+    row = gray[gray.shape[0] // 2]
+    dark = np.flatnonzero(row < 30.0)
+    assert len(dark) > 100
+    assert row[dark.max() + 20] > 150.0

@@ -18,6 +18,7 @@ from solo.reconstruction.comparison import (
 )
 from solo.reconstruction.training import batch_indices, fit, learning_rate
 from solo.reconstruction.windows import Recording
+from solo.viewer.recon_pictures import write_pictures
 from tests.reconstruction.tiny import record, tiny_model
 
 CFG = FitCfg("start", updates=12, batch=16, seed=3)
@@ -89,6 +90,10 @@ def test_the_comparison_has_the_agreed_keys(data, tmp_path):
     }  # fmt: skip
     for row in result["methods"].values():
         assert expected <= set(row)
+        assert np.asarray(row["l1_cm_per_cell"]).shape == examples[0].truth.shape
+    names = [path.name for path in write_pictures(result, examples, tmp_path)]
+    assert sorted(names) == sorted(p.name for p in tmp_path.glob("*.png"))
+    assert len(names) == 3
     assert result["flat"]["parameters"] == 0
     assert result["data"]["train"]["sampler"] == "noise"
     assert set(result["extent_shift"]) == {"start", "dpl", "flat"}

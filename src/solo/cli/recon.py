@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from solo.cli.checks import check_at_least
 from solo.errors import SoloError
-from solo.files import written_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,19 +208,13 @@ class CompareRecon(_Fit):
             raise SoloError("--methods is empty. Name at least one, such as qr.")
 
         from solo.reconstruction.comparison import compare
-        from solo.viewer.recon_pictures import draw_extent_shift, draw_reconstructions
+        from solo.viewer.recon_pictures import write_pictures
 
         output = self.output or _default_output(self.profile)
         result, examples = compare(cfgs[0], self.methods, self.data, output)
         _print_table(result)
-        if examples:
-            with written_aside(output / "reconstructions.png") as unfinished:
-                draw_reconstructions(examples, self.methods, unfinished)
-            print(f"Wrote {output / 'reconstructions.png'}")
-        if result["extent_shift"]:
-            with written_aside(output / "extent_shift.png") as unfinished:
-                draw_extent_shift(result["extent_shift"], unfinished)
-            print(f"Wrote {output / 'extent_shift.png'}")
+        for path in write_pictures(result, examples, output):
+            print(f"Wrote {path}")
         return {**result, "examples": [example.to_dict() for example in examples]}
 
 

@@ -126,7 +126,12 @@ def predict_all(
 def evaluate(
     predictor: Predictor, recording: Recording, title: str = "evaluating"
 ) -> dict[str, Any]:
-    """The metrics of one method on the held-out sets."""
+    """The metrics of one method on the held-out sets, and where the error lies.
+
+    Returns:
+        What `summarise` gives, and ``l1_cm_per_cell`` [Y, X], the mean over all frames:
+        rows from right to left of the robot, columns from back to front.
+    """
     found = predict_all(predictor, recording, title)
     scores = score_frames(
         found.height, found.true_height, found.velocity, found.true_velocity
@@ -136,7 +141,11 @@ def evaluate(
         recording.terrains[found.sequences],
         recording.levels[found.sequences],
     )
-    return summarise(scores, labels)
+    per_cell = 100.0 * np.abs(found.height - found.true_height).mean(axis=0)
+    return {
+        **summarise(scores, labels),
+        "l1_cm_per_cell": per_cell.round(2).tolist(),
+    }
 
 
 def extent_shift(

@@ -1,16 +1,19 @@
-"""Pictures of reconstructed ground: example maps, and error over difficulty."""
+"""Pictures of reconstructed ground: example maps, error by place and difficulty."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from solo.files import written_aside
+from solo.robots import get_robot
 from solo.viewer.depth_picture import name_in_lines
 
 TITLES = {
@@ -38,6 +41,40 @@ class ExampleRow(Protocol):
     def truth(self) -> np.ndarray: ...
     @property
     def maps(self) -> dict[str, np.ndarray]: ...
+
+
+def write_pictures(
+    result: Mapping[str, Any], examples: Sequence[ExampleRow], output: Path
+) -> list[Path]:
+    """Write the pictures of a comparison that there are data for.
+
+    Args:
+        result: What `solo.reconstruction.comparison.compare` gave.
+        examples: The examples that came with it.
+        output: Folder.
+
+    Returns:
+        The files.
+    """
+    methods = result["methods"]
+    per_cell = {name: row["l1_cm_per_cell"] for name, row in methods.items()}
+    robot = get_robot(result["data"]["eval"]["config"]["sampler"]["robot"])
+    x_range_m, y_range_m = robot.height_map.x_range_m, robot.height_map.y_range_m
+    draw = {
+        "error_per_cell.png": partial(
+            draw_error_per_cell, per_cell, x_range_m, y_range_m
+        )
+    }
+    if examples:
+        draw["reconstructions.png"] = partial(
+            draw_reconstructions, examples, list(methods)
+        )
+    if result["extent_shift"]:
+        draw["extent_shift.png"] = partial(draw_extent_shift, result["extent_shift"])
+    for name, write in draw.items():
+        with written_aside(output / name) as unfinished:
+            write(unfinished)
+    return [output / name for name in draw]
 
 
 def draw_reconstructions(
@@ -105,6 +142,44 @@ def draw_reconstructions(
         figure.colorbar(image, cax=bar)
         bar.tick_params(labelsize=7)
         bar.set_ylabel("m", size=7, labelpad=1)
+    figure.savefig(output, dpi=120, format="png")
+
+
+def draw_error_per_cell(
+    per_cell: Mapping[str, Sequence[Sequence[float]]],
+    x_range_m: tuple[float, float],
+    y_range_m: tuple[float, float],
+    output: Path,
+) -> None:
+    """Draw the mean error of each cell around the robot, one map per method.
+
+    Args:
+        per_cell: Method to errors in cm, [Y, X].
+        x_range_m: Ends of the map behind and before the robot, metres.
+        y_range_m: Its ends to the right and to the left, metres.
+        output: PNG file to write.
+    """
+    figure = Figure(figsize=(3.4 * len(per_cell) + 0.6, 2.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    maps = {method: np.asarray(errors) for method, errors in per_cell.items()}
+    high = max(float(errors.max()) for errors in maps.values())
+    image, panels = None, figure.subplots(1, len(maps), squeeze=False, sharey=True)[0]
+    for axes, (method, errors) in zip(panels, maps.items(), strict=True):
+        image = axes.imshow(
+            errors,
+            extent=(*x_range_m, *y_range_m),
+            cmap="magma",
+            vmin=0.0,
+            vmax=high,
+            origin="lower",
+        )
+        axes.plot(0.0, 0.0, "w^", markersize=6)
+        axes.set_title(f"{TITLES.get(method, method)}: {errors.mean():.1f} cm", size=10)
+        axes.set_xlabel("ahead of the robot [m]", size=8)
+    panels[0].set_ylabel("to its left [m]", size=8)
+    assert image is not None
+    bar = figure.colorbar(image, ax=list(panels), fraction=0.03)
+    bar.set_label("mean L1 [cm]", size=8)
     figure.savefig(output, dpi=120, format="png")
 
 
