@@ -113,6 +113,12 @@ def test_a_run_has_a_student_a_reconstructor_and_its_diagnostics(student, percep
     steps = before["infos"]["env"]["common_step_counter"]
     assert saved["infos"]["env"]["common_step_counter"] == 2 * steps + 2 * 24
 
+    # The optimiser goes on, with what it has learned of step sizes.
+    done, more = (
+        float(c["optimizer_state_dict"]["state"][0]["step"]) for c in (before, saved)
+    )
+    assert more == 3 * done  # One iteration of stage 2, two of stage 3.
+
     state = saved["reconstructor"]
     assert state["iteration"] == 2
     assert state["optimizer"]["state"][0]["step"] == 2 * 2
