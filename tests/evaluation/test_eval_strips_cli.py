@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from solo.cli.eval_strips import EvalCourse, EvalIsolated, EvalRoute
 from solo.errors import SoloError
-from solo.evaluation import route_evaluate, strips_evaluate
+from solo.evaluation import failures, route_evaluate, strips_evaluate
 from solo.evaluation.policies import open_policy
 from solo.evaluation.results import describe_cell
 from solo.evaluation.rollout import Outcome, Rollout
@@ -18,13 +20,14 @@ from solo.evaluation.route_evaluate import describe_stage, run_stage
 from solo.evaluation.route_walk import StageWalks, Walk
 from solo.evaluation.strips import COURSE, ISOLATED, add_progress
 from solo.evaluation.strips_evaluate import run_strip_cell
+from solo.viewer.failure_frames import read_recording
 
 
 @pytest.fixture
 def scripted(monkeypatch, tmp_path):
     """Every second trial falls after 8 m, the others succeed."""
 
-    def run_cell(protocol, source, cell, num_slots, num_threads, on_rollout):
+    def run_cell(protocol, source, cell, *settings):
         rollouts = [
             Rollout(i, Outcome.FALL if i % 2 else Outcome.SUCCESS, 9,
                     8.0 if i % 2 else cell.finish_m, 0.0, 0.5, 0, {})
@@ -33,7 +36,7 @@ def scripted(monkeypatch, tmp_path):
         result = describe_cell(cell, rollouts, 64, 0.5)
         return add_progress(result, cell.elements, rollouts)
 
-    def run_a_stage(protocol, source, stage, num_slots, num_threads, on_walk):
+    def run_a_stage(protocol, source, stage, *settings):
         walks, wave = [], []
         for robot in range(protocol.rollouts):
             end_m = stage.begin_m + stage.length_m
@@ -100,6 +103,7 @@ def test_the_route_prints_its_numbers(scripted, capsys):
         (EvalRoute(policy="zero", length_m=0.5), r"--length-m is 0\.5"),
         (EvalRoute(policy="zero", length_m=float("nan")), "--length-m is nan"),
         (EvalRoute(policy="zero", num_robots=0), "--num-robots is 0"),
+        (EvalCourse(policy="zero", failures=-1), "--failures is -1"),
         (EvalRoute(policy="walk", length_m=50.0), "Unknown policy 'walk'"),
     ],
 )
@@ -129,8 +133,9 @@ def test_whoever_does_not_walk_fails_on_strips(policy):
 
 
 @pytest.mark.slow
-def test_a_stage_is_the_same_to_the_bit_in_any_batch():
+def test_a_stage_is_the_same_to_the_bit_in_any_batch(monkeypatch, tmp_path):
     """Robots that tumble over the legs of a stage, wave after wave."""
+    monkeypatch.setattr(failures, "has_gl", lambda: False)
     protocol = replace(
         ROUTE, length_m=60.0, rollouts=36, forward_m_s=(20.0, 20.0), seed=1
     )
@@ -138,10 +143,32 @@ def test_a_stage_is_the_same_to_the_bit_in_any_batch():
     assert len(stage.legs) > 1
 
     def walks(num_slots: int, num_threads: int) -> str:
-        result = run_stage(protocol, open_policy("zero"), stage, num_slots, num_threads)
+        folder = tmp_path / str(num_slots)
+        folder.mkdir()
+        result = run_stage(
+            protocol,
+            open_policy("zero"),
+            stage,
+            num_slots,
+            num_threads,
+            folder=folder,
+            num_failures=38,
+        )
         assert result["success"]["successes"] == 0
         assert result["outcomes"]["fall"] > 30
         assert {walk["leg"] for walk in result["walks"]} == set(range(len(stage.legs)))
-        return json.dumps([result["walks"], result["rollouts"]])
+        # First walks, then second ones, whichever ended first.
+        names = [Path(name).stem for name in result["failures"]]
+        assert names[:36] == [f"stage-000-{robot}" for robot in range(36)]
+        assert names[36:] == ["stage-000-0-1", "stage-000-1-1"]
+        return json.dumps([result["walks"], result["rollouts"], result["failures"]])
 
     assert walks(32, 1) == walks(64, 2)
+    for one in (tmp_path / "32" / "failures").iterdir():
+        first, second = (
+            read_recording(one),
+            read_recording(tmp_path / "64" / "failures" / one.name),
+        )
+        np.testing.assert_array_equal(first.qpos, second.qpos)
+        np.testing.assert_array_equal(first.ground.grid.units, second.ground.grid.units)
+        assert first.ground.families == second.ground.families

@@ -178,7 +178,7 @@ class Stopped(Exception):
 def test_a_killed_run_goes_on_at_its_stage(monkeypatch, tmp_path):
     ran, stop_at = [], [1]
 
-    def run_stage(protocol, source, stage, num_slots, num_threads, on_walk):
+    def run_stage(protocol, source, stage, *settings):
         if len(ran) == stop_at[0]:
             raise Stopped
         ran.append(stage.level)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from solo.evaluation.failures import RecordedEnv
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import LimitsCfg
+from solo.evaluation.rollout import Outcome, run_rollouts
 from solo.evaluation.route import PAD_M, ROUTE
 from solo.evaluation.starts import Start
 from solo.evaluation.strip_env import Track, make_strip_env, move
@@ -19,11 +21,22 @@ from solo.evaluation.strips import COURSE
 from solo.sim.threads import stepping_threads
 from solo.terrains.strip import StripSceneCfg, make_strip
 from solo.terrains.strip_segments import Flat, Stairs
+from tests.evaluation.fake import FakePolicy
 
 pytestmark = pytest.mark.slow
 
 SEEN = ("height_map", "proprioception_window", "depth", "base_velocity")
 TURN = math.radians(50.0)
+
+
+class Still(FakePolicy):
+    """Holds the default pose, so robots fall forward."""
+
+    def __init__(self) -> None:
+        super().__init__(32)
+
+    def act(self, observations: Any):
+        return torch.zeros(32, 25), {}
 
 
 def make_start(index: int, leg: int, x_m: float) -> Start:
@@ -109,6 +122,34 @@ def test_distance_goes_on_from_leg_to_leg(legs):
     assert x == pytest.approx(lengths[0] + ahead, abs=0.01)
     assert y == pytest.approx(aside, abs=0.01)
     assert not report.has_fallen.any()
+
+
+def test_a_fall_behind_a_bend_is_recorded_where_it_happened(legs):
+    """Robots fall forward over the finish line, one of them far in front of it."""
+    env, lengths = legs
+    recorded = RecordedEnv(env, 2)
+    starts = [make_start(0, 0, lengths[0] - 0.1), make_start(1, 0, 1.0)]
+    limits = LimitsCfg(pass_m=1000.0, time_s=5.0)
+    policy = Still()
+    over, before = run_rollouts(recorded, policy, starts, limits, recorded.on_end)
+    assert over.distance_m > lengths[0]
+    assert before.distance_m < lengths[0]
+    scene = env.env.scene.terrain.terrain_scene
+    for index, rollout in enumerate((over, before)):
+        failure, leg = recorded.failures[0, index], 1 - index
+        assert failure.outcome == Outcome.FALL
+        origin_m = scene.origins_m[leg, 0]
+        np.testing.assert_array_equal(failure.origin_m, origin_m)
+        begin_m = lengths[0] if leg == 1 else 0.0
+        walked_m = rollout.distance_m - begin_m
+        assert failure.qpos[-1, 0] - origin_m[0] == pytest.approx(walked_m, abs=0.05)
+        # Legs are twelve metres apart; the ground is that of one of them.
+        assert np.ptp(failure.qpos[:, :2], axis=0).max() < 2.0
+        assert max(failure.ground.grid.size_m) < 10.0
+    # The one that changed legs is known from there on only.
+    times = [recorded.failures[0, index].time_s[0] for index in (0, 1)]
+    assert times[0] > 0.0
+    assert times[1] == pytest.approx(0.0, abs=0.1)
 
 
 def test_move_is_rigid():

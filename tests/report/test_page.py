@@ -152,6 +152,40 @@ def test_failures_are_shown_up_to_a_number(tmp_path):
         assert (image.attributes["src"] or "").startswith("data:image/png;base64,iVBOR")
 
 
+def test_a_failure_on_the_route_is_told_by_its_walk(tmp_path):
+    data = synthetic.route(small_stress())
+    data["cells"] = data["cells"][:1]
+    (cell,) = data["cells"]
+    cell["walks"] = [
+        synthetic._walk(0, 0, 0.0, 31.25, "fall"),
+        synthetic._walk(1, 0, 0.0, 100.0, "success"),
+        synthetic._walk(0, 0, 40.0, 62.5, "left_patch"),
+    ]
+    synthetic.write_result(tmp_path / "x", small_stress(), 1)
+    strip = next((tmp_path / "x" / "failures").iterdir()).read_bytes()
+    (tmp_path / "r0" / "failures").mkdir(parents=True)
+    cell["failures"] = [f"failures/stage-000-{end}.npz" for end in ("0", "0-1", "0-2")]
+    for name in cell["failures"]:
+        (tmp_path / "r0" / name).with_suffix(".png").write_bytes(strip)
+    captions = draw(tmp_path, data).find("figcaption")
+    told = [c.text().removeprefix("mine/model_7.pt, stage-000, ") for c in captions]
+    assert told[-3:] == [
+        "robot 0, fall, 31.2 m along the route",
+        "robot 0, left patch, 62.5 m along the route",
+        "robot 0",  # A walk that the file does not know.
+    ]
+
+
+def test_a_failure_on_a_strip_is_told_by_its_element(tmp_path):
+    data = small_stress()
+    for cell in data["cells"]:
+        for rollout in cell["rollouts"]:
+            rollout["element"] = "before stones_30"
+    page = draw(tmp_path, data, failures=1)
+    caption = page.find("div", "failures")[0].find("figcaption")[0].text()
+    assert "after 1.5 m, before stones 30, told to walk" in caption
+
+
 def test_files_outside_a_result_are_not_put_into_the_page(tmp_path):
     data = small_stress()
     synthetic.write_result(tmp_path / "other", small_stress(), 1)

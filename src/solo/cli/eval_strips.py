@@ -42,10 +42,14 @@ class _OnStrips:
     """PNG file for side views of the terrain, drawn before anything is run."""
     json: Path | None = None
     """File to write the result to."""
+    failures: int = 3
+    """Failures of each job whose last seconds are kept, with pictures if there is GL;
+    changes no result."""
 
     def _check(self) -> None:
         check_at_least("num_envs", self.num_envs, 1)
         check_at_least("seed", self.seed, 0)
+        check_at_least("failures", self.failures, 0)
         if not 0.0 < self.difficulty_scale <= 1.0:
             raise SoloError(
                 f"--difficulty-scale is {self.difficulty_scale}; it must be above 0 "
@@ -85,6 +89,7 @@ class _OnStrips:
                 self.num_envs,
                 on_rollout=watcher.on_rollout,
                 on_cell=watcher.on_cell,
+                num_failures=self.failures,
             )
         print_cells(result)
         for cell in result["cells"]:
@@ -204,6 +209,7 @@ class EvalRoute(_OnStrips):
                 self.num_envs,
                 on_walk=on_walk,
                 on_cell=watcher.on_cell,
+                num_failures=self.failures,
             )
         print_route(result["route"])
         print(f"Wrote {folder / 'result.json'}: {_speed(result)}")

@@ -2,12 +2,15 @@
 
 `RecordedEnv` stands between the loop and an environment and remembers the last states
 of every slot. Of each job the failures with the lowest numbers are kept, whatever order
-they happened in, so that the batch size does not decide which.
+they happened in, so that the batch size does not decide which. A recording holds the
+ground around the motion as numbers, so patches and strips are drawn alike, without
+being generated again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,7 @@ import numpy as np
 import torch
 
 from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.obstacle import obstacle_boxes
 from solo.evaluation.conditions import ConditionEnv
 from solo.evaluation.protocols import Cell
 from solo.evaluation.rollout import Outcome, Rollout, StepReport
@@ -25,7 +29,7 @@ from solo.evaluation.starts import Start
 from solo.evaluation.strip_env import StripEnv
 from solo.files import written_aside
 from solo.gl import NoGraphicsError, has_gl
-from solo.terrains.scene import TerrainSceneCfg
+from solo.terrains.cutout import Cutout, cut_out
 
 JobEnv = SimEnv | ConditionEnv | StripEnv
 """An environment of a job."""
@@ -38,6 +42,10 @@ LAST_S = 3.0
 """Length of a recording."""
 RATE_HZ = 10.0
 """States per second of a recording."""
+REACH_M = 4.0
+"""How far around the robot the ground is kept."""
+
+_NO_BOXES = np.zeros((0, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +54,21 @@ class Failure:
 
     index: int
     """Number of the rollout within its job."""
+    walk: int
+    """How often that rollout had begun before: 0, but for robots of the route that
+    start again after an incident."""
     outcome: Outcome
-    patch: int
-    """Row of the scene that it started on."""
     origin_m: np.ndarray
-    """Origin of that patch, world frame, [3]."""
+    """Origin of the patch or leg that it ended on, world frame, [3]."""
     qpos: np.ndarray
-    """States, the last one that of the end, [T, nq]."""
+    """States, the last one that of the end, [T, nq]: the robot's, then the obstacle's
+    pose where there is one."""
     time_s: np.ndarray
     """Time since the start of the rollout, [T]."""
-    scene: TerrainSceneCfg
+    ground: Cutout
     """Where it happened."""
+    boxes_m: np.ndarray
+    """Full extents of the obstacle, [1, 3], or [0, 3] where there is none."""
 
 
 class RecordedEnv:
@@ -72,13 +84,15 @@ class RecordedEnv:
         self._inner, self._num_failures = inner, num_failures
         self.num_slots, self.lanes = inner.num_slots, inner.lanes
         self.step_s, self.half_patch_m = inner.step_s, inner.half_patch_m
-        self.failures: dict[int, Failure] = {}
-        """Number of the rollout to what was recorded of it."""
+        self.failures: dict[tuple[int, int], Failure] = {}
+        """Walk and number of the rollout to what was recorded of it."""
         length = round(LAST_S / self.step_s) + 1
         self._ring = np.zeros((length, *self._qpos().shape), dtype=np.float32)
         self._taken = np.zeros(self.num_slots, dtype=int)
+        self._levels = self._read_levels()
         self._step = 0
         self._slots: dict[int, int] = {}
+        self._begun: Counter[int] = Counter()
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
         """Begin rollouts in some slots."""
@@ -86,7 +100,9 @@ class RecordedEnv:
         rows = list(slots)
         self._ring[self._step % len(self._ring), rows] = self._qpos()[rows]
         self._taken[rows] = 0
+        self._levels = self._read_levels()
         self._slots |= {s.index: slot for slot, s in zip(slots, starts, strict=True)}
+        self._begun.update(start.index for start in starts)
 
     def observations(self) -> Any:
         """What a policy acts on."""
@@ -96,7 +112,10 @@ class RecordedEnv:
         """One control step, and its state."""
         report = self._inner.step(actions)
         self._step += 1
-        self._taken += 1
+        # A robot that was moved to its next leg was elsewhere in the world before.
+        levels = self._read_levels()
+        self._taken = np.where(levels == self._levels, self._taken + 1, 0)
+        self._levels = levels
         self._ring[self._step % len(self._ring)] = self._qpos()
         return report
 
@@ -112,15 +131,19 @@ class RecordedEnv:
         is_sound = np.isfinite(qpos).all(axis=1)  # Physics that diverged may not be.
         if not is_sound.any():
             return
-        scene = grid_terrain(self._inner.env).terrain_scene
-        self.failures[rollout.index] = Failure(
+        qpos = qpos[is_sound]
+        env, level = self._inner.env, int(self._levels[slot])
+        scene, boxes = grid_terrain(env).terrain_scene, obstacle_boxes(env)
+        walk = self._begun[rollout.index] - 1
+        self.failures[walk, rollout.index] = Failure(
             index=rollout.index,
+            walk=walk,
             outcome=rollout.outcome,
-            patch=rollout.patch,
-            origin_m=scene.origins_m[rollout.patch, 0],
-            qpos=qpos[is_sound],
+            origin_m=scene.origins_m[level, 0],
+            qpos=qpos,
             time_s=((rollout.steps - ages) * self.step_s)[is_sound],
-            scene=scene.cfg,
+            ground=cut_out(scene, level, qpos[:, :2], REACH_M),
+            boxes_m=_NO_BOXES if boxes is None else 2 * boxes.half_m.cpu().numpy(),
         )
         if len(self.failures) > self._num_failures:
             del self.failures[max(self.failures)]
@@ -128,15 +151,19 @@ class RecordedEnv:
     def _qpos(self) -> np.ndarray:
         return self._inner.env.sim.data.qpos.cpu().numpy()
 
+    def _read_levels(self) -> np.ndarray:
+        return grid_terrain(self._inner.env).terrain_levels.cpu().numpy().copy()
+
 
 def write_failures(
-    folder: Path, cell: Cell, failures: Mapping[int, Failure], robot: str
+    folder: Path, cell: Cell, failures: Iterable[Failure], robot: str
 ) -> list[str]:
     """Write recordings of a job, and a strip of pictures of each where there is GL.
 
-    A recording ``failures/JOB-INDEX.npz`` has ``qpos`` [T, nq], ``time_s`` [T],
-    ``outcome``, ``index``, ``patch``, ``origin_m`` [3], ``robot``, and of the scene
-    ``terrain``, ``difficulty``, ``seed``, ``patch_m`` and ``num_levels``.
+    A recording is ``failures/JOB-INDEX.npz``, with ``-WALK`` behind it for a walk that
+    is not the first one. It has ``robot``, the fields of `Failure`, and in place of
+    its ground ``units`` int16 [X, Y], ``unit_m``, ``cell_m``, ``corner_xy_m``
+    and ``families`` [X].
 
     Args:
         folder: Folder of the evaluation.
@@ -148,15 +175,17 @@ def write_failures(
         Names of the recordings, relative to the folder.
     """
     paths = []
-    for index in sorted(failures):
-        failure = failures[index]
-        path = folder / FOLDER / f"{cell.name}-{index}.npz"
+    for failure in sorted(failures, key=lambda f: (f.walk, f.index)):
+        suffix = f"-{failure.walk}" if failure.walk else ""
+        path = folder / FOLDER / f"{cell.name}-{failure.index}{suffix}.npz"
         path.parent.mkdir(exist_ok=True)
-        scene = failure.scene
-        values = {k: v for k, v in vars(failure).items() if k != "scene"}
+        values = {k: v for k, v in vars(failure).items() if k != "ground"}
         values |= {"outcome": failure.outcome.value, "robot": robot}
-        values |= {"terrain": scene.variants[0], "difficulty": scene.difficulty}
-        values |= {k: getattr(scene, k) for k in ("seed", "patch_m", "num_levels")}
+        grid = failure.ground.grid
+        values |= {
+            k: getattr(grid, k) for k in ("units", "unit_m", "cell_m", "corner_xy_m")
+        }
+        values |= {"families": failure.ground.families}
         with written_aside(path) as unfinished:
             np.savez_compressed(unfinished, **values)
         paths.append(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -19,14 +20,17 @@ from solo.evaluation.results import (
     read_cell,
     write_cell,
 )
-from solo.evaluation.rollout import LANES, Rollout, run_rollouts
+from solo.evaluation.rollout import LANES, Policy, Rollout, RolloutEnv, run_rollouts
 from solo.evaluation.starts import Start
 from solo.files import write_json
 from solo.sim.threads import stepping_threads
 
 C = TypeVar("C", bound=Cell)
-OnRollout = Callable[[Cell, Rollout], None]
+T = TypeVar("T")
+OnEnd = Callable[[Rollout], None]
 """Called with each rollout that has ended."""
+OnRollout = Callable[[Cell, Rollout], None]
+"""The same, with its job."""
 OnCell = Callable[[dict[str, Any], bool], None]
 """Called with the result of each job, and whether it was run now."""
 
@@ -103,6 +107,42 @@ def run_job(
     Returns:
         The result, which lists the recordings, and the rollouts.
     """
+
+    def run(env: RolloutEnv, policy: Policy, on_end: OnEnd) -> list[Rollout]:
+        return run_rollouts(env, policy, starts, limits, on_end)
+
+    describe = functools.partial(describe_cell, cell)
+    return run_recorded(
+        source, cell, make_env, run, describe, on_rollout, folder, num_failures
+    )
+
+
+def run_recorded(
+    source: PolicySource,
+    cell: Cell,
+    make_env: Callable[[], JobEnv],
+    run: Callable[[RolloutEnv, Policy, OnEnd], T],
+    describe: Callable[[T, int, float], dict[str, Any]],
+    on_rollout: OnRollout,
+    folder: Path | None = None,
+    num_failures: int = 0,
+) -> tuple[dict[str, Any], T]:
+    """Run one job in its environment and keep its first failures.
+
+    Args:
+        source: The policy.
+        cell: The job.
+        make_env: Builds its environment, which is closed afterwards.
+        run: Runs it, and calls its last argument with each rollout that has ended.
+        describe: Makes the result of what `run` returned, the steps that were
+            simulated and the time that it took.
+        on_rollout: Called with each rollout that has ended.
+        folder: Of the evaluation, for recordings of failures; None for none.
+        num_failures: How many are kept.
+
+    Returns:
+        The result, which lists the recordings, and what `run` returned.
+    """
     started = time.perf_counter()
     with stepping_threads():
         env = make_env()
@@ -113,14 +153,12 @@ def run_job(
             on_rollout(cell, rollout)
 
         try:
-            policy = source.make(env.env)
-            rollouts = run_rollouts(recorded, policy, starts, limits, on_end)
+            found = run(recorded, source.make(env.env), on_end)
             env_steps = env.num_slots * env.env.common_step_counter
         finally:
             env.close()
-    wall_time_s = time.perf_counter() - started
-    result = describe_cell(cell, rollouts, env_steps, wall_time_s)
+    result = describe(found, env_steps, time.perf_counter() - started)
     if folder is not None:
-        name = source.robot.name
-        result["failures"] = write_failures(folder, cell, recorded.failures, name)
-    return result, rollouts
+        kept, name = recorded.failures.values(), source.robot.name
+        result["failures"] = write_failures(folder, cell, kept, name)
+    return result, found

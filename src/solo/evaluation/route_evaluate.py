@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from solo.evaluation.jobs import NUM_SLOTS, OnCell, OnRollout, run_missing, slots_for
+from solo.evaluation.failures import NUM_FAILURES
+from solo.evaluation.jobs import (
+    NUM_SLOTS,
+    OnCell,
+    OnEnd,
+    OnRollout,
+    run_missing,
+    run_recorded,
+    slots_for,
+)
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.results import describe, describe_cell
+from solo.evaluation.rollout import Policy, RolloutEnv
 from solo.evaluation.route import HALF_WIDTH_M, RouteProtocol, Stage
 from solo.evaluation.route_metrics import summarise_route
 from solo.evaluation.route_walk import StageWalks, Walk, walk_stage
-from solo.evaluation.strip_env import make_strip_env
+from solo.evaluation.strip_env import StripEnv, make_strip_env
 from solo.evaluation.strips import with_limits
-from solo.sim.threads import stepping_threads
 
 
 def evaluate_route(
@@ -26,6 +35,7 @@ def evaluate_route(
     num_threads: int | None = None,
     on_walk: OnRollout = lambda cell, rollout: None,
     on_cell: OnCell = lambda result, is_new: None,
+    num_failures: int = NUM_FAILURES,
 ) -> dict[str, Any]:
     """Walk what is missing of the route and return all of it.
 
@@ -34,7 +44,16 @@ def evaluate_route(
     """
 
     def run(stage: Stage) -> dict[str, Any]:
-        return run_stage(protocol, source, stage, num_slots, num_threads, on_walk)
+        return run_stage(
+            protocol,
+            source,
+            stage,
+            num_slots,
+            num_threads,
+            on_walk,
+            folder,
+            num_failures,
+        )
 
     def finish(result: dict[str, Any]) -> dict[str, Any]:
         return {**result, "route": summarise_cells(protocol, result["cells"])}
@@ -50,11 +69,16 @@ def run_stage(
     num_slots: int = NUM_SLOTS,
     num_threads: int | None = None,
     on_walk: OnRollout = lambda cell, rollout: None,
+    folder: Path | None = None,
+    num_failures: int = NUM_FAILURES,
 ) -> dict[str, Any]:
-    """Walk one stage in an environment of its own."""
-    started = time.perf_counter()
-    with stepping_threads():
-        env = make_strip_env(
+    """Walk one stage in an environment of its own.
+
+    Incidents are recorded if there is a folder, those of first walks before others.
+    """
+
+    def make_env() -> StripEnv:
+        return make_strip_env(
             source,
             with_limits(protocol, stage.length_m, stage.time_s),
             protocol.scene(stage),
@@ -63,19 +87,16 @@ def run_stage(
             num_threads,
             stage.track,
         )
-        try:
-            found = walk_stage(
-                env,
-                source.make(env.env),
-                protocol,
-                stage,
-                len(source.robot.joint_names),
-                lambda rollout: on_walk(stage, rollout),
-            )
-            env_steps = env.num_slots * env.env.common_step_counter
-        finally:
-            env.close()
-    return describe_stage(stage, found, env_steps, time.perf_counter() - started)
+
+    def run(env: RolloutEnv, policy: Policy, on_end: OnEnd) -> StageWalks:
+        num_joints = len(source.robot.joint_names)
+        return walk_stage(env, policy, protocol, stage, num_joints, on_end)
+
+    describe = functools.partial(describe_stage, stage)
+    result, _ = run_recorded(
+        source, stage, make_env, run, describe, on_walk, folder, num_failures
+    )
+    return result
 
 
 def describe_stage(

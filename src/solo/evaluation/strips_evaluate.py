@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from solo.evaluation.failures import NUM_FAILURES
 from solo.evaluation.jobs import (
     NUM_SLOTS,
     OnCell,
@@ -28,6 +29,7 @@ def evaluate_strips(
     num_threads: int | None = None,
     on_rollout: OnRollout = lambda cell, rollout: None,
     on_cell: OnCell = lambda result, is_new: None,
+    num_failures: int = NUM_FAILURES,
 ) -> dict[str, Any]:
     """Run what is missing of an evaluation and return all of it.
 
@@ -36,7 +38,14 @@ def evaluate_strips(
 
     def run(cell: StripCell) -> dict[str, Any]:
         return run_strip_cell(
-            protocol, source, cell, num_slots, num_threads, on_rollout
+            protocol,
+            source,
+            cell,
+            num_slots,
+            num_threads,
+            on_rollout,
+            folder,
+            num_failures,
         )
 
     config = describe(protocol, source)
@@ -50,8 +59,10 @@ def run_strip_cell(
     num_slots: int = NUM_SLOTS,
     num_threads: int | None = None,
     on_rollout: OnRollout = lambda cell, rollout: None,
+    folder: Path | None = None,
+    num_failures: int = NUM_FAILURES,
 ) -> dict[str, Any]:
-    """Run all trials on one strip."""
+    """Run all trials on one strip; failures are recorded if there is a folder."""
     slots = slots_for(protocol.rollouts, num_slots)
     limited = with_limits(protocol, cell.finish_m, cell.time_s)
     scene = protocol.scene(cell)
@@ -64,5 +75,7 @@ def run_strip_cell(
         draw_starts(protocol, cell, len(source.robot.joint_names)),
         limited.limits,
         on_rollout,
+        folder,
+        num_failures,
     )
     return add_progress(result, cell.elements, rollouts)

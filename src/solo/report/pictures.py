@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,9 @@ class Failure:
     cell: Mapping[str, Any]
     png: bytes
     index: int | None
-    """Number of the rollout, if the name of the file tells it."""
+    """Number of the rollout or robot, if the name of the file tells it."""
+    walk: int
+    """How often the robot had begun before; 0 but on the route."""
 
 
 def find_failures(runs: Sequence[Run], most: int) -> tuple[list[Failure], int]:
@@ -60,10 +63,15 @@ def find_failures(runs: Sequence[Run], most: int) -> tuple[list[Failure], int]:
             continue
         total += 1
         if len(found) < most:
-            last = path.stem.rsplit("-", 1)[-1]
-            index = int(last) if last.isdecimal() else None
-            found.append(Failure(run, cell, path.read_bytes(), index))
+            numbers = _numbers(path.stem, str(cell["name"]))
+            found.append(Failure(run, cell, path.read_bytes(), *numbers))
     return found, total
+
+
+def _numbers(stem: str, job: str) -> tuple[int | None, int]:
+    """Rollout and walk from the name of a file: JOB-INDEX or JOB-INDEX-WALK."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", stem.removeprefix(f"{job}-"))
+    return (int(match[1]), int(match[2] or 0)) if match else (None, 0)
 
 
 def _picture_path(folder: Path, name: object) -> Path | None:
@@ -107,11 +115,17 @@ def gallery(runs: Sequence[Run], most: int) -> Html | None:
 def _figure(failure: Failure) -> Html:
     words = [failure.run.label, str(failure.cell["name"])]
     if failure.index is not None:
-        words.append(f"rollout {failure.index}")
-    for rollout in failure.cell.get("rollouts", []):
-        if isinstance(rollout, dict) and rollout.get("index") == failure.index:
-            words += _story(rollout)
-            break
+        # Robots of the route walk several times.
+        is_route = bool(failure.cell.get("walks"))
+        entries, key = ("walks", "robot") if is_route else ("rollouts", "index")
+        words.append(f"{'robot' if is_route else 'rollout'} {failure.index}")
+        told = [
+            entry
+            for entry in failure.cell.get(entries) or []
+            if isinstance(entry, dict) and entry.get(key) == failure.index
+        ]
+        if failure.walk < len(told):
+            words += _story(told[failure.walk])
     text = ", ".join(words)
     image = embed(failure.png, f"Last seconds of a failure: {text}")
     frame = el("div", image, class_="scroll", tabindex="0")
@@ -119,7 +133,7 @@ def _figure(failure: Failure) -> Html:
 
 
 def _story(rollout: Mapping[str, Any]) -> list[str]:
-    """How a rollout ended, as far as the file tells."""
+    """How a rollout or walk ended, as far as the file tells."""
     words = []
     outcome = rollout.get("outcome")
     if isinstance(outcome, str):
@@ -127,6 +141,11 @@ def _story(rollout: Mapping[str, Any]) -> list[str]:
     distance, speed = rollout.get("distance_m"), rollout.get("forward_m_s")
     if isinstance(distance, int | float):
         words.append(f"after {distance:.1f} m")
+    element, end = rollout.get("element"), rollout.get("end_m")
+    if isinstance(element, str):
+        words.append(element.replace("_", " "))
+    if isinstance(end, int | float):
+        words.append(f"{end:.1f} m along the route")
     if isinstance(speed, int | float):
         words.append(f"told to walk {speed:.2f} m/s")
     return words

@@ -1,7 +1,7 @@
 """Pictures of the last seconds of failed rollouts, from their recordings.
 
-A recording is a file of `solo.evaluation.failures`; it has everything that the scene
-can be built from again.
+A recording is a file of `solo.evaluation.failures`; it holds the ground around the
+motion, so no terrain is generated here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from solo.envs.obstacle import OBSTACLE, ObstacleCfg, make_spec
 from solo.errors import SoloError
 from solo.files import written_aside
 from solo.robots import get_robot
 from solo.robots.build import build_spec
+from solo.terrains.cutout import Cutout
 from solo.terrains.grid import HeightGrid
-from solo.terrains.scene import TerrainSceneCfg, build_scene
 from solo.viewer.offscreen import Shot, clear_view, make_view_model, render
 
 NUM_FRAMES = 6
@@ -39,11 +40,13 @@ class Recording:
     """What a file holds of one rollout."""
 
     qpos: np.ndarray
-    """States [T, nq]."""
+    """States [T, nq]: the robot's, then the pose of each box."""
     time_s: np.ndarray
     """Time since the start of the rollout [T]."""
     robot: str
-    scene: TerrainSceneCfg
+    ground: Cutout
+    boxes_m: np.ndarray
+    """Full extents of the movable boxes, [N, 3]."""
 
 
 def read_recording(path: Path) -> Recording:
@@ -54,14 +57,12 @@ def read_recording(path: Path) -> Recording:
     """
     try:
         with np.load(path) as saved:
-            scene = TerrainSceneCfg(
-                variants=(str(saved["terrain"]),),
-                num_levels=int(saved["num_levels"]),
-                patch_m=float(saved["patch_m"]),
-                seed=int(saved["seed"]),
-                difficulty=float(saved["difficulty"]),
-            )
-            return Recording(saved["qpos"], saved["time_s"], str(saved["robot"]), scene)
+            x_m, y_m = saved["corner_xy_m"].tolist()
+            cell_m, unit_m = float(saved["cell_m"]), float(saved["unit_m"])
+            grid = HeightGrid(saved["units"], (x_m, y_m), cell_m, unit_m)
+            ground = Cutout(grid, tuple(saved["families"].tolist()))
+            robot, boxes_m = str(saved["robot"]), saved["boxes_m"]
+            return Recording(saved["qpos"], saved["time_s"], robot, ground, boxes_m)
     except (
         OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile
     ) as error:  # fmt: skip
@@ -72,33 +73,21 @@ def read_recording(path: Path) -> Recording:
         ) from error
 
 
-def draw_failure(path: Path) -> list[np.ndarray]:
+def draw_failure(recording: Recording) -> list[np.ndarray]:
     """Frames of the last two seconds, oldest first; uint8 [H, W, 3].
 
     Raises:
-        SoloError: The file cannot be read.
+        SoloError: There is no such robot.
         NoGraphicsError: MuJoCo cannot draw on this machine.
     """
-    return draw_failures([path])[0]
-
-
-def draw_failures(paths: Sequence[Path]) -> list[list[np.ndarray]]:
-    """Frames of several recordings; those of one scene share its model."""
-    recordings = [read_recording(path) for path in paths]
-    drawn: dict[int, list[np.ndarray]] = {}
-    for key in dict.fromkeys((r.robot, r.scene) for r in recordings):
-        robot, scene_cfg = key
-        scene = build_scene(scene_cfg)
-        spec = build_spec(get_robot(robot), visual=True)
-        model = make_view_model(spec, scene, FRAME_PX)
-        chosen = [i for i, r in enumerate(recordings) if (r.robot, r.scene) == key]
-        parts = [_shots(recordings[i], scene.grid) for i in chosen]
-        shots = [shot for part in parts for shot in part]
-        # Shadows would more than double the time, which every job pays.
-        images = list(render(model, shots, FRAME_PX, shadows=False))
-        for index, part in zip(chosen, parts, strict=True):
-            drawn[index], images = images[: len(part)], images[len(part) :]
-    return [drawn[i] for i in range(len(paths))]
+    spec = build_spec(get_robot(recording.robot), visual=True)
+    for index, size in enumerate(recording.boxes_m.tolist()):
+        box = make_spec(ObstacleCfg(size_m=tuple(size)))
+        frame = spec.worldbody.add_frame()
+        spec.attach(box, frame=frame, prefix=f"{OBSTACLE}_{index}/")
+    model = make_view_model(spec, recording.ground.scene(), FRAME_PX)
+    # Shadows would more than double the time, which every job pays.
+    return list(render(model, _shots(recording), FRAME_PX, shadows=False))
 
 
 def write_strips(paths: Sequence[Path]) -> list[Path]:
@@ -109,10 +98,10 @@ def write_strips(paths: Sequence[Path]) -> list[Path]:
         NoGraphicsError: MuJoCo cannot draw on this machine.
     """
     strips = []
-    for path, frames in zip(paths, draw_failures(paths), strict=True):
+    for path in paths:
         recording = read_recording(path)
         before_s = recording.time_s[_chosen(recording)] - recording.time_s[-1]
-        strip = Image.fromarray(np.concatenate(frames, axis=1))
+        strip = Image.fromarray(np.concatenate(draw_failure(recording), axis=1))
         draw, font = ImageDraw.Draw(strip), ImageFont.load_default(13)
         for index, value in enumerate(before_s):
             place = (index * FRAME_PX[0] + 6, 4)
@@ -132,9 +121,9 @@ def _chosen(recording: Recording) -> np.ndarray:
     return np.linspace(first, last, NUM_FRAMES).round().astype(int)
 
 
-def _shots(recording: Recording, grid: HeightGrid) -> list[Shot]:
+def _shots(recording: Recording) -> list[Shot]:
     """Each state from the same side, as low as the terrain allows."""
-    shots = []
+    shots, grid = [], recording.ground.grid
     for qpos in recording.qpos[_chosen(recording)].astype(np.float64):
         x, y, z = (float(value) for value in qpos[:3])
         ground = float(grid.surface_at(np.array([x]), np.array([y]))[0])
