@@ -154,7 +154,6 @@ def make_perceptive(
         "fields": {"io": asdict(IO), **(TINY_QR if name == "qr" else {})},
         "learner": learner | changes.pop("learner", {}),
         "streaming": True,
-        "warm_up_iterations": 0,
         "check_every": 2,
         **changes,
     }

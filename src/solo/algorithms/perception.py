@@ -179,9 +179,6 @@ class Perceiver:
         self.cache: TokenCache | None = None
         if streaming and isinstance(reconstructor, QueryReconstructor):
             self.cache = TokenCache(reconstructor, num_envs, device)
-        # Terrains lie in order over the environments; a share must have all of them.
-        order = torch.Generator().manual_seed(0)
-        self._rank = torch.randperm(num_envs, generator=order).to(device)
 
     @torch.no_grad()
     def estimate(self, obs: TensorDict, dones: torch.Tensor | None = None) -> Outputs:
@@ -199,23 +196,19 @@ class Perceiver:
             self.cache.begin(depth[:, -1])
         return reconstruct(self.reconstructor, depth, window)[0]
 
-    def compose(
-        self, obs: TensorDict, estimate: Outputs, share: float = 1.0
-    ) -> TensorDict:
+    def compose(self, obs: TensorDict, estimate: Outputs | None) -> TensorDict:
         """Observations with the student's groups and without the raw sensors.
 
         Args:
             obs: Observations of the environment.
-            estimate: Heights [B, Y', X'] and velocity [B, 3].
-            share: Share of the environments that get the estimate; the others, always
-                the same ones, get the truth. Needs privileged groups if below 1.
+            estimate: Heights [B, Y', X'] and velocity [B, 3]; None puts the truth in
+                their places, which needs the privileged groups.
         """
-        io = self.reconstructor.io
-        height, velocity = full_map(estimate["height"], io), estimate["velocity"]
-        if share < 1.0:
-            is_true = self._rank >= share * len(self._rank)  # [B]
-            height = torch.where(is_true.view(-1, 1, 1), obs[TRUE_MAP], height)
-            velocity = torch.where(is_true.view(-1, 1), obs[TRUE_VELOCITY], velocity)
+        if estimate is None:
+            height, velocity = obs[TRUE_MAP], obs[TRUE_VELOCITY]
+        else:
+            height = full_map(estimate["height"], self.reconstructor.io)
+            velocity = estimate["velocity"]
         seen = obs.exclude(DEPTH, WINDOW)
         seen[PROPRIOCEPTION] = obs[WINDOW][:, -1]
         seen[VELOCITY], seen[MAP] = velocity.detach(), height.detach()

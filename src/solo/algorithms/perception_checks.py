@@ -57,9 +57,13 @@ class RolloutErrors:
     def pop_means(self, terrain: Terrain | None) -> dict[str, float]:
         """Means over the rollout, of the height on each terrain as well; start anew.
 
+        Nothing if nothing was added.
+
         ``recon_height_cm`` is the mean over cells, centimetres, ``recon_velocity`` the
         sum over the axes, m/s.
         """
+        if not self._height_cm:
+            return {}
         height_cm, velocity = map(torch.stack, (self._height_cm, self._velocity))
         self._height_cm, self._velocity = [], []
         means = {

@@ -10,7 +10,8 @@ reconstructor learns after PPO's update, from its own buffer and with its own op
 
 Logged: `recon_height_cm` and `recon_velocity` are errors of the estimates that the
 student acted on, before anything was learned from them; `..._on/TERRAIN` the same for
-each terrain; every `check_every` iterations what happens without depth.
+each terrain; every `check_every` iterations what happens without depth. While the
+reconstructor warms up, the student acts on the truth and there are no such errors.
 """
 
 from __future__ import annotations
@@ -51,7 +52,6 @@ class PerceptiveTaMse(TaMse):
         teacher: MLPModel,
         learner: ReconstructionLearner,
         perceiver: Perceiver,
-        warm_up_iterations: int = 0,
         check_every: int = 50,
         **settings: Any,
     ) -> None:
@@ -64,17 +64,15 @@ class PerceptiveTaMse(TaMse):
             teacher: Frozen, privileged.
             learner: The reconstructor and what trains it.
             perceiver: Makes the student's groups.
-            warm_up_iterations: Over these the share of environments with estimates
-                grows from none to all; the others see the truth. 0: always all.
             check_every: Iterations between two looks at what depth is good for.
             **settings: Settings of `TaMse`.
         """
         super().__init__(actor, critic, storage, teacher, **settings)
         self.learner, self.perceiver = learner, perceiver
-        self.warm_up_iterations, self.check_every = warm_up_iterations, check_every
+        self.check_every = check_every
         self._raw: TensorDict | None = None
         self._seen: TensorDict | None = None
-        self._estimate: Outputs = {}
+        self._estimate: Outputs | None = None
         self._errors = RolloutErrors()
         self._checks: dict[str, float] = {}
         self._carried: dict[str, torch.Tensor] = {}
@@ -83,7 +81,8 @@ class PerceptiveTaMse(TaMse):
         """Sample actions [B, joints] from what the sensors say; keep the windows."""
         seen = self._perceive(obs)
         self.learner.buffer.add(obs)
-        self._errors.add(self._estimate, obs, self.learner.model.io)
+        if self._estimate is not None:
+            self._errors.add(self._estimate, obs, self.learner.model.io)
         return super().act(seen)
 
     def process_env_step(
@@ -107,7 +106,7 @@ class PerceptiveTaMse(TaMse):
         """Update the student, then the reconstructor; report both."""
         losses = super().update()
         losses |= self._errors.pop_means(self.terrain) | self._checks
-        losses["recon_share"], self._checks = self.share, {}
+        self._checks = {}
         losses |= self.learner.update()
         self.perceiver.weights_changed()
         return losses
@@ -123,23 +122,27 @@ class PerceptiveTaMse(TaMse):
         carried, self._carried = self._carried, {}
         newest = obs[WINDOW][:, -1]
         if dones is None and carried and torch.equal(newest, carried[PROPRIOCEPTION]):
-            self._estimate = {k: carried[k] for k in ("height", "velocity")}
+            estimate = {k: carried[k] for k in ("height", "velocity") if k in carried}
+            self._estimate = estimate or None
             self._seen = self.perceiver.compose(obs, self._estimate)
             self._seen.update({k: carried[k] for k in STUDENT_GROUPS})
         else:
-            self._estimate = self.perceiver.estimate(obs, dones)
-            self._seen = self.perceiver.compose(obs, self._estimate, self.share)
+            self._estimate = self._estimate_now(obs, dones)
+            self._seen = self.perceiver.compose(obs, self._estimate)
         return self._seen
+
+    def _estimate_now(
+        self, obs: TensorDict, dones: torch.Tensor | None
+    ) -> Outputs | None:
+        """What the student acts on; None for the truth, while the learner warms up."""
+        if not self.learner.is_warm:
+            return None
+        # The first time, past images are not known: as if episodes had just begun.
+        is_first = self._estimate is None
+        return self.perceiver.estimate(obs, None if is_first else dones)
 
     def _gap(self, seen: TensorDict) -> torch.Tensor:
         return self._disagree(peek(self.actor, seen), peek(self.teacher, seen))
-
-    @property
-    def share(self) -> float:
-        """Share of the environments whose student sees estimates, 0 to 1."""
-        if self.learner.iteration >= self.warm_up_iterations:
-            return 1.0
-        return self.learner.iteration / self.warm_up_iterations
 
     def train_mode(self) -> None:
         """Set train mode for everything that learns."""
@@ -178,8 +181,9 @@ class PerceptiveTaMse(TaMse):
             return {}
         seen = {k: self._seen[k].clone() for k in STUDENT_GROUPS}
         cache = self.perceiver.cache
+        estimate = self._estimate or {}
         return {
-            "seen": {**seen, **{k: v.clone() for k, v in self._estimate.items()}},
+            "seen": {**seen, **{k: v.clone() for k, v in estimate.items()}},
             "cache": None if cache is None else cache.state_dict(),
         }
 
@@ -202,7 +206,7 @@ class PerceptiveTaMse(TaMse):
         """Build everything; `cfg["reconstruction"]` has the reconstructor's part.
 
         Its keys: `name` and `fields` of the network, `learner` with the fields of
-        `ReconstructionLearnerCfg`, `streaming`, `warm_up_iterations`, `check_every`.
+        `ReconstructionLearnerCfg`, `streaming`, `check_every`.
         """
         settings: dict[str, Any] = cfg["reconstruction"]
         processes = cfg.get("multi_gpu") or {"world_size": 1}
@@ -219,8 +223,7 @@ class PerceptiveTaMse(TaMse):
             learner.model, env.num_envs, device, settings["streaming"]
         )
         objects = {"learner": learner, "perceiver": perceiver}
-        options = {k: settings[k] for k in ("warm_up_iterations", "check_every")}
-        cfg["algorithm"] |= objects | options
+        cfg["algorithm"] |= objects | {"check_every": settings["check_every"]}
         seen = perceiver.observe(obs.to(device))
         algorithm = TaMse.construct_algorithm(seen, env, cfg, device)
         for name in objects:  # Loggers store the config.

@@ -52,6 +52,10 @@ class ReconstructionLearnerCfg:
     ``samples`` windows, as with few environments, batches are smaller in proportion."""
     updates: int = 16
     """Updates per iteration; not stated in the paper."""
+    warm_up_iterations: int = 0
+    """Iterations at the start in which nobody acts on the estimates yet."""
+    warm_up_updates: int = 0
+    """Updates in each of those."""
     max_grad_norm: float = 1.0
     """Not stated for reconstructors; the paper's value for PPO."""
 
@@ -62,6 +66,11 @@ class ReconstructionLearnerCfg:
                 "ReconstructionLearnerCfg has iterations, samples, batch and updates "
                 f"{numbers} and learning_rate {self.learning_rate}; all must be "
                 "positive."
+            )
+        if self.warm_up_iterations > 0 and self.warm_up_updates < 1:
+            raise ValueError(
+                f"ReconstructionLearnerCfg has {self.warm_up_iterations} iterations of "
+                f"warm-up with {self.warm_up_updates} updates; give at least 1."
             )
 
 
@@ -162,6 +171,11 @@ class ReconstructionLearner:
         """Windows per update."""
         self._world_size = world_size
 
+    @property
+    def is_warm(self) -> bool:
+        """Whether the estimates are to be acted on."""
+        return self.iteration >= self.cfg.warm_up_iterations
+
     def learning_rate(self) -> float:
         """Half a cosine from the first rate to 0 at the end of the stage."""
         done = min(1.0, self.iteration / self.cfg.iterations)
@@ -176,7 +190,8 @@ class ReconstructionLearner:
         if size == 0:
             raise RuntimeError("The buffer is empty; add windows before update.")
         order = torch.empty(0, dtype=torch.long)
-        for _ in range(self.cfg.updates):
+        updates = self.cfg.updates if self.is_warm else self.cfg.warm_up_updates
+        for _ in range(updates):
             while len(order) < self.batch:  # All samples before any comes again.
                 order = torch.cat([order, torch.randperm(size)])
             indices, order = order[: self.batch], order[self.batch :]
@@ -191,7 +206,7 @@ class ReconstructionLearner:
             total += loss.item()
         self.buffer.clear()
         self.iteration += 1
-        return {"recon_loss": total / self.cfg.updates, "recon_learning_rate": rate}
+        return {"recon_loss": total / updates, "recon_learning_rate": rate}
 
     def _average_gradients(self) -> None:
         if self._world_size == 1:

@@ -30,12 +30,14 @@ class PerceptionCfg:
     streaming: bool = True
     """Encode one image per step and keep the tokens of older ones (QR)."""
     warm_up_iterations: int = 0
-    """Iterations over which the share of environments with estimates grows to all.
+    """Iterations at the start in which the student still sees true map and velocity.
 
     Not in the paper, which attaches the reconstructor at once. An untrained one shows
-    flat ground everywhere, and a student that has few samples to recover from it may
-    fall out of its gait; the others see the true map until then.
+    flat ground and no motion; a student that has few samples to recover from it falls
+    out of its gait, and the reconstructor then learns from falls.
     """
+    warm_up_updates: int = 0
+    """Updates of the reconstructor in each of those."""
     check_every: int = 50
     """Iterations between two looks at what happens without depth."""
     network: Mapping[str, Any] = field(default_factory=dict)
@@ -54,7 +56,13 @@ class PerceptionCfg:
 PERCEPTION = {
     "paper": PerceptionCfg(),
     "reduced": PerceptionCfg(),
-    "laptop": PerceptionCfg(samples=512, batch=64, updates=8, warm_up_iterations=100),
+    "laptop": PerceptionCfg(
+        samples=3_072,
+        batch=64,
+        updates=8,
+        warm_up_iterations=30,
+        warm_up_updates=48,
+    ),
     "smoke": PerceptionCfg(samples=16, batch=8, updates=2, check_every=2),
 }
 """Name of a profile to the reconstructor's part."""
@@ -122,13 +130,14 @@ def make_perceptive_cfg(
         samples=perception.samples,
         batch=perception.batch,
         updates=perception.updates,
+        warm_up_iterations=perception.warm_up_iterations,
+        warm_up_updates=perception.warm_up_updates,
     )
     cfg["reconstruction"] = {
         "name": reconstructor,
         "fields": {**perception.network, "io": asdict(io)},
         "learner": asdict(learner),
         "streaming": perception.streaming,
-        "warm_up_iterations": perception.warm_up_iterations,
         "check_every": perception.check_every,
     }
     return cfg
