@@ -21,6 +21,7 @@ from solo.algorithms.perception import (
     TRUE_VELOCITY,
     VELOCITY,
     WINDOW,
+    WanderingError,
     kept_cells,
 )
 from solo.algorithms.reconstruction import (
@@ -192,6 +193,32 @@ def test_the_student_sees_the_truth_until_the_reconstructor_has_warmed_up():
     assert updates == [5, 10, 13]
 
 
+def test_the_truth_is_blurred_for_the_student_alone():
+    env = TinyPerceptiveEnv()
+    algorithm = make_perceptive(env, "qr", learner=warm_up(2), velocity_error=0.2)
+    seen, truth = [], []
+    for _ in range(2):
+        roll_out(algorithm, env)
+        stored = algorithm.storage.observations
+        seen.append(stored[VELOCITY].clone())
+        truth.append(stored[TRUE_VELOCITY].clone())
+        algorithm.update()
+    error = torch.cat(seen) - torch.cat(truth)  # [T, B, 3]
+    assert 0.05 < error[1:].std() < 0.4
+    assert torch.equal(stored[MAP], stored[TRUE_MAP])
+    # Two components are one number here; they would differ if the truth had been hit.
+    assert torch.equal(truth[-1][..., 0], truth[-1][..., 2])
+
+
+def test_an_error_wanders_with_its_deviation():
+    torch.manual_seed(0)
+    error = WanderingError(2000, 0.15, "cpu")
+    steps = torch.stack([error.step() for _ in range(60)])[40:]  # [T, B, 3]
+    assert steps.std().item() == pytest.approx(0.15, rel=0.03)
+    alike = (steps[1:] * steps[:-1]).mean() / steps.square().mean()
+    assert alike.item() == pytest.approx(0.9, abs=0.01)
+
+
 def test_warm_up_without_updates_is_refused():
     with pytest.raises(ValueError, match="2 iterations of warm-up with 0 updates"):
         ReconstructionLearnerCfg(warm_up_iterations=2)
@@ -248,7 +275,7 @@ def learn_on(algorithm: Any, env: TinyPerceptiveEnv, obs: TensorDict) -> TensorD
 def test_going_on_from_a_checkpoint_gives_the_same_bits(warm_up_iterations):
     env = TinyPerceptiveEnv()
     learner = warm_up(warm_up_iterations)
-    first = make_perceptive(env, "qr", learner=learner)
+    first = make_perceptive(env, "qr", learner=learner, velocity_error=0.1)
     obs = env.get_observations()
     for _ in range(2):
         obs = learn_on(first, env, obs)
@@ -258,7 +285,8 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(warm_up_iterations):
     memory = first.actor.get_hidden_state()
     copied_env = deepcopy(env)
 
-    second = make_perceptive(copied_env, "qr", seed=5, learner=learner)
+    changes = {"learner": learner, "velocity_error": 0.1}
+    second = make_perceptive(copied_env, "qr", seed=5, **changes)
     second.load(saved, None, strict=True)
     second.actor.reset(hidden_state=deepcopy(memory))
     second.set_carried_state(carried)

@@ -16,6 +16,7 @@ trained.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -91,6 +92,35 @@ def reconstruct(
     return outputs, tuple(
         torch.cat(s) for s in zip(*(p[1] for p in parts), strict=True)
     )
+
+
+class WanderingError:
+    """A random error of a velocity that stays alike for about 0.2 s at 50 Hz.
+
+    A student that acts on its true velocity tells it by its actions. A reconstructor
+    that reads it there is right until the student acts on what the reconstructor says.
+    """
+
+    KEEP = 0.9
+    """Part of the error that is left after a control step."""
+
+    def __init__(self, num_envs: int, std: float, device: torch.device | str) -> None:
+        """Start with none.
+
+        Args:
+            num_envs: Number of environments.
+            std: Standard deviation along each axis, m/s.
+            device: Torch device.
+        """
+        self.std = std
+        self.value = torch.zeros(num_envs, 3, device=device)
+        """[B, 3], m/s."""
+
+    def step(self) -> torch.Tensor:
+        """The error of the next control step [B, 3]."""
+        fresh = math.sqrt(1.0 - self.KEEP**2) * self.std
+        self.value = self.KEEP * self.value + fresh * torch.randn_like(self.value)
+        return self.value
 
 
 class TokenCache:

@@ -28,8 +28,10 @@ from tensordict import TensorDict
 from solo.algorithms.perception import (
     PROPRIOCEPTION,
     STUDENT_GROUPS,
+    VELOCITY,
     WINDOW,
     Perceiver,
+    WanderingError,
 )
 from solo.algorithms.perception_checks import RolloutErrors, depth_ablation
 from solo.algorithms.reconstruction import (
@@ -53,6 +55,7 @@ class PerceptiveTaMse(TaMse):
         learner: ReconstructionLearner,
         perceiver: Perceiver,
         check_every: int = 50,
+        velocity_error: float = 0.0,
         **settings: Any,
     ) -> None:
         """Set up the learning of student and reconstructor.
@@ -65,11 +68,15 @@ class PerceptiveTaMse(TaMse):
             learner: The reconstructor and what trains it.
             perceiver: Makes the student's groups.
             check_every: Iterations between two looks at what depth is good for.
+            velocity_error: Deviation of the error that is added to the true velocity
+                while the reconstructor warms up, m/s.
             **settings: Settings of `TaMse`.
         """
         super().__init__(actor, critic, storage, teacher, **settings)
         self.learner, self.perceiver = learner, perceiver
         self.check_every = check_every
+        num_envs = storage.num_envs
+        self._velocity_error = WanderingError(num_envs, velocity_error, self.device)
         self._raw: TensorDict | None = None
         self._seen: TensorDict | None = None
         self._estimate: Outputs | None = None
@@ -129,6 +136,9 @@ class PerceptiveTaMse(TaMse):
         else:
             self._estimate = self._estimate_now(obs, dones)
             self._seen = self.perceiver.compose(obs, self._estimate)
+            if self._estimate is None:
+                true = self._seen[VELOCITY]  # The critic's, too.
+                self._seen[VELOCITY] = true + self._velocity_error.step()
         return self._seen
 
     def _estimate_now(
@@ -185,12 +195,14 @@ class PerceptiveTaMse(TaMse):
         return {
             "seen": {**seen, **{k: v.clone() for k, v in estimate.items()}},
             "cache": None if cache is None else cache.state_dict(),
+            "velocity_error": self._velocity_error.value.clone(),
         }
 
     def set_carried_state(self, state: dict[str, Any]) -> None:
         """Take it back, for the observation that comes next."""
         if state:
             self._carried = state["seen"]
+            self._velocity_error.value = state["velocity_error"]
             if self.perceiver.cache is not None and state["cache"] is not None:
                 self.perceiver.cache.load_state_dict(state["cache"])
 
@@ -206,7 +218,7 @@ class PerceptiveTaMse(TaMse):
         """Build everything; `cfg["reconstruction"]` has the reconstructor's part.
 
         Its keys: `name` and `fields` of the network, `learner` with the fields of
-        `ReconstructionLearnerCfg`, `streaming`, `check_every`.
+        `ReconstructionLearnerCfg`, `streaming`, `check_every`, `velocity_error`.
         """
         settings: dict[str, Any] = cfg["reconstruction"]
         processes = cfg.get("multi_gpu") or {"world_size": 1}
@@ -223,7 +235,8 @@ class PerceptiveTaMse(TaMse):
             learner.model, env.num_envs, device, settings["streaming"]
         )
         objects = {"learner": learner, "perceiver": perceiver}
-        cfg["algorithm"] |= objects | {"check_every": settings["check_every"]}
+        options = {k: settings[k] for k in ("check_every", "velocity_error")}
+        cfg["algorithm"] |= objects | options
         seen = perceiver.observe(obs.to(device))
         algorithm = TaMse.construct_algorithm(seen, env, cfg, device)
         for name in objects:  # Loggers store the config.

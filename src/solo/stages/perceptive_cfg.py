@@ -38,6 +38,9 @@ class PerceptionCfg:
     """
     warm_up_updates: int = 0
     """Updates of the reconstructor in each of those."""
+    velocity_error: float = 0.0
+    """Deviation of what is added to the true velocity meanwhile, m/s; see
+    `WanderingError`."""
     check_every: int = 50
     """Iterations between two looks at what happens without depth."""
     network: Mapping[str, Any] = field(default_factory=dict)
@@ -62,6 +65,7 @@ PERCEPTION = {
         updates=8,
         warm_up_iterations=30,
         warm_up_updates=48,
+        velocity_error=0.15,
     ),
     "smoke": PerceptionCfg(samples=16, batch=8, updates=2, check_every=2),
 }
@@ -139,5 +143,6 @@ def make_perceptive_cfg(
         "learner": asdict(learner),
         "streaming": perception.streaming,
         "check_every": perception.check_every,
+        "velocity_error": perception.velocity_error,
     }
     return cfg
