@@ -62,7 +62,7 @@ PERCEPTION = {
     "laptop": PerceptionCfg(
         samples=3_072,
         batch=64,
-        updates=8,
+        updates=16,
         warm_up_iterations=30,
         warm_up_updates=48,
         velocity_error=0.15,
