@@ -75,8 +75,8 @@ docs: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
 	$(BIN)/solo depth show --output docs/images/depth.png
 	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
-	$(BIN)/solo demo --stand --headless --output build/demo
-	cp build/demo/demo.png docs/images/demo.png
+	$(BIN)/solo demo --headless --output build/demo
+	cp build/demo/demo.gif docs/images/demo.gif
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache build dist

@@ -155,7 +155,6 @@ def make_perceptive(
         "learner": learner | changes.pop("learner", {}),
         "streaming": True,
         "check_every": 2,
-        "velocity_error": 0.0,
         **changes,
     }
     algorithm = PerceptiveTaMse.construct_algorithm(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from solo.bundles import shipped_bundle
+from solo.bundles import SHIPPED_DIFFICULTY, shipped_bundle
 from solo.cli import demo as demo_cli
 from solo.cli.main import main
 from solo.demo import write
@@ -116,12 +116,13 @@ def test_a_bundle_walks_without_opengl(
 
     monkeypatch.setattr(write, "draw_movie", refuse)
     monkeypatch.setattr(demo_cli, "shipped_bundle", bundle_path)
-    assert main([*WALK, "--output", str(tmp_path), "--difficulty", "0.2"]) == 0
+    assert main([*WALK, "--output", str(tmp_path)]) == 0
     written = sorted(path.name for path in tmp_path.iterdir())
     assert written == ["demo.png", "summary.json"]
     check_picture(tmp_path / "demo.png")
     assert "libegl1" in capsys.readouterr().out
-    assert json.loads((tmp_path / "summary.json").read_text())["difficulty"] == 0.2
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["difficulty"] == SHIPPED_DIFFICULTY
 
 
 def test_the_shipped_bundle_is_found_if_it_is_there():

@@ -14,6 +14,7 @@ from solo.envs.observations_cfg import (
     GROUPS,
     NOISE,
     PRIVILEGED_TERMS,
+    make_blurred_velocity,
     make_observations,
 )
 from solo.robots.g1 import G1
@@ -198,3 +199,18 @@ def test_amp_state_is_the_motion_librarys(env):
         data.projected_gravity_b,
     )
     torch.testing.assert_close(obs["amp"], expected)
+
+
+def test_a_blurred_velocity_has_an_error_that_wanders():
+    cfg = make_cfg(64, terrain=TERRAIN, stage="student")
+    cfg.observations["blurred_velocity"] = make_blurred_velocity(0.15)
+    env = make_env(cfg)
+    errors = []
+    for _ in range(60):
+        obs, *_ = env.step(torch.zeros(64, 25))
+        errors.append(obs["blurred_velocity"] - obs["base_velocity"])
+    env.close()
+    error = torch.stack(errors)[30:]  # [T, B, 3]
+    assert error.std().item() == pytest.approx(0.15, rel=0.1)
+    alike = (error[1:] * error[:-1]).mean() / error.square().mean()
+    assert alike.item() == pytest.approx(0.9, abs=0.03)

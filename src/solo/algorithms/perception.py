@@ -16,7 +16,6 @@ trained.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,6 +42,8 @@ PROPRIOCEPTION = "proprioception"
 """Group for the student: the newest frame of the window [B, D]."""
 VELOCITY = "reconstructed_velocity"
 """Group for the student: estimated velocity [B, 3]."""
+BLURRED_VELOCITY = "blurred_velocity"
+"""Group of the environment, if there: the velocity with an error [B, 3]."""
 MAP = "reconstructed_map"
 """Group for the student: estimated height map [B, Y, X]."""
 
@@ -92,35 +93,6 @@ def reconstruct(
     return outputs, tuple(
         torch.cat(s) for s in zip(*(p[1] for p in parts), strict=True)
     )
-
-
-class WanderingError:
-    """A random error of a velocity that stays alike for about 0.2 s at 50 Hz.
-
-    A student that acts on its true velocity tells it by its actions. A reconstructor
-    that reads it there is right until the student acts on what the reconstructor says.
-    """
-
-    KEEP = 0.9
-    """Part of the error that is left after a control step."""
-
-    def __init__(self, num_envs: int, std: float, device: torch.device | str) -> None:
-        """Start with none.
-
-        Args:
-            num_envs: Number of environments.
-            std: Standard deviation along each axis, m/s.
-            device: Torch device.
-        """
-        self.std = std
-        self.value = torch.zeros(num_envs, 3, device=device)
-        """[B, 3], m/s."""
-
-    def step(self) -> torch.Tensor:
-        """The error of the next control step [B, 3]."""
-        fresh = math.sqrt(1.0 - self.KEEP**2) * self.std
-        self.value = self.KEEP * self.value + fresh * torch.randn_like(self.value)
-        return self.value
 
 
 class TokenCache:
@@ -231,11 +203,14 @@ class Perceiver:
 
         Args:
             obs: Observations of the environment.
-            estimate: Heights [B, Y', X'] and velocity [B, 3]; None puts the truth in
-                their places, which needs the privileged groups.
+            estimate: Heights [B, Y', X'] and velocity [B, 3]; None puts what the
+                student of stage 2 sees in their places.
         """
         if estimate is None:
-            height, velocity = obs[TRUE_MAP], obs[TRUE_VELOCITY]
+            height = obs[TRUE_MAP]
+            velocity = obs[
+                BLURRED_VELOCITY if BLURRED_VELOCITY in obs else TRUE_VELOCITY
+            ]
         else:
             height = full_map(estimate["height"], self.reconstructor.io)
             velocity = estimate["velocity"]

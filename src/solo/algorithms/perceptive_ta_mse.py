@@ -11,7 +11,7 @@ reconstructor learns after PPO's update, from its own buffer and with its own op
 Logged: `recon_height_cm` and `recon_velocity` are errors of the estimates that the
 student acted on, before anything was learned from them; `..._on/TERRAIN` the same for
 each terrain; every `check_every` iterations what happens without depth. While the
-reconstructor warms up, the student acts on the truth and there are no such errors.
+reconstructor warms up, the student acts on what it saw in stage 2 and there are none.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ from tensordict import TensorDict
 from solo.algorithms.perception import (
     PROPRIOCEPTION,
     STUDENT_GROUPS,
-    VELOCITY,
     WINDOW,
     Perceiver,
-    WanderingError,
 )
 from solo.algorithms.perception_checks import RolloutErrors, depth_ablation
 from solo.algorithms.reconstruction import (
@@ -55,7 +53,6 @@ class PerceptiveTaMse(TaMse):
         learner: ReconstructionLearner,
         perceiver: Perceiver,
         check_every: int = 50,
-        velocity_error: float = 0.0,
         **settings: Any,
     ) -> None:
         """Set up the learning of student and reconstructor.
@@ -68,15 +65,11 @@ class PerceptiveTaMse(TaMse):
             learner: The reconstructor and what trains it.
             perceiver: Makes the student's groups.
             check_every: Iterations between two looks at what depth is good for.
-            velocity_error: Deviation of the error that is added to the true velocity
-                while the reconstructor warms up, m/s.
             **settings: Settings of `TaMse`.
         """
         super().__init__(actor, critic, storage, teacher, **settings)
         self.learner, self.perceiver = learner, perceiver
         self.check_every = check_every
-        num_envs = storage.num_envs
-        self._velocity_error = WanderingError(num_envs, velocity_error, self.device)
         self._raw: TensorDict | None = None
         self._seen: TensorDict | None = None
         self._estimate: Outputs | None = None
@@ -136,15 +129,12 @@ class PerceptiveTaMse(TaMse):
         else:
             self._estimate = self._estimate_now(obs, dones)
             self._seen = self.perceiver.compose(obs, self._estimate)
-            if self._estimate is None:
-                true = self._seen[VELOCITY]  # The critic's, too.
-                self._seen[VELOCITY] = true + self._velocity_error.step()
         return self._seen
 
     def _estimate_now(
         self, obs: TensorDict, dones: torch.Tensor | None
     ) -> Outputs | None:
-        """What the student acts on; None for the truth, while the learner warms up."""
+        """What the student acts on; None while the learner warms up."""
         if not self.learner.is_warm:
             return None
         # The first time, past images are not known: as if episodes had just begun.
@@ -195,14 +185,12 @@ class PerceptiveTaMse(TaMse):
         return {
             "seen": {**seen, **{k: v.clone() for k, v in estimate.items()}},
             "cache": None if cache is None else cache.state_dict(),
-            "velocity_error": self._velocity_error.value.clone(),
         }
 
     def set_carried_state(self, state: dict[str, Any]) -> None:
         """Take it back, for the observation that comes next."""
         if state:
             self._carried = state["seen"]
-            self._velocity_error.value = state["velocity_error"]
             if self.perceiver.cache is not None and state["cache"] is not None:
                 self.perceiver.cache.load_state_dict(state["cache"])
 
@@ -218,7 +206,7 @@ class PerceptiveTaMse(TaMse):
         """Build everything; `cfg["reconstruction"]` has the reconstructor's part.
 
         Its keys: `name` and `fields` of the network, `learner` with the fields of
-        `ReconstructionLearnerCfg`, `streaming`, `check_every`, `velocity_error`.
+        `ReconstructionLearnerCfg`, `streaming`, `check_every`.
         """
         settings: dict[str, Any] = cfg["reconstruction"]
         processes = cfg.get("multi_gpu") or {"world_size": 1}
@@ -235,8 +223,7 @@ class PerceptiveTaMse(TaMse):
             learner.model, env.num_envs, device, settings["streaming"]
         )
         objects = {"learner": learner, "perceiver": perceiver}
-        options = {k: settings[k] for k in ("check_every", "velocity_error")}
-        cfg["algorithm"] |= objects | options
+        cfg["algorithm"] |= objects | {"check_every": settings["check_every"]}
         seen = perceiver.observe(obs.to(device))
         algorithm = TaMse.construct_algorithm(seen, env, cfg, device)
         for name in objects:  # Loggers store the config.

@@ -1,4 +1,7 @@
-"""Policies that come with the package, as bundles of `solo export`."""
+"""Policies that come with the package, as bundles of `solo export`.
+
+Each has a model card beside it: what it was trained on, what it can do and what not.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from pathlib import Path
 
 _SHIPPED = "g1.onnx"
 """The trained perceptive policy of the Unitree G1."""
+
+SHIPPED_DIFFICULTY = 0.1
+"""How difficult a terrain it is shown on unless told otherwise; see its card."""
 
 
 def shipped_bundle() -> Path | None:

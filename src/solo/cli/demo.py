@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from solo.bundles import shipped_bundle
+from solo.bundles import SHIPPED_DIFFICULTY, shipped_bundle
 from solo.cli.checks import check_at_least, check_difficulty, check_port
 from solo.demo.terrains import COURSE, check_terrain
 from solo.errors import SoloError
@@ -35,7 +35,8 @@ class Demo:
     terrain: str = COURSE
     """The course, a terrain of the paper's real-world tests, or one of training."""
     difficulty: float | None = None
-    """0 to 1; 1, the paper's, if left out. Standing: the levels of the curriculum."""
+    """0 to 1, 1 is the paper's; if left out, what the policy of the package can do, 1
+    for others, standing the levels of the curriculum."""
     headless: bool = False
     """Write pictures instead of opening the page."""
     output: Path = Path("demo_output")
@@ -95,7 +96,9 @@ class Demo:
         from solo.demo.walk import open_bundle
         from solo.sim.threads import stepping_threads
 
-        difficulty = 1.0 if self.difficulty is None else self.difficulty
+        difficulty = self.difficulty
+        if difficulty is None:
+            difficulty = SHIPPED_DIFFICULTY if self.policy is None else 1.0
         source = open_bundle(policy)
         with stepping_threads():
             if not headless:

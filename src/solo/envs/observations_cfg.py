@@ -45,6 +45,9 @@ In the perceptive stage the student's ``base_velocity`` and ``height_map`` are t
 reconstructor's estimates and its ``proprioception`` is the last frame of the window.
 """
 
+BLURRED_VELOCITY = "blurred_velocity"
+"""A group that some trainings of students have in the place of ``base_velocity``."""
+
 DEPLOYABLE_GROUPS = ("proprioception", "proprioception_window", "depth")
 """Groups that a real robot can measure; nothing privileged may be in them."""
 
@@ -97,6 +100,16 @@ def make_observations(
             terms={"depth": _term(mdp.depth_images, cfg=cfg)}
         )
     return groups
+
+
+def make_blurred_velocity(std: float) -> ObservationGroupCfg:
+    """The group with a velocity that is not quite right; see `mdp.blurred_velocity`.
+
+    Args:
+        std: Standard deviation of the error along each axis, m/s.
+    """
+    terms = {"base_lin_vel": _term(mdp.blurred_velocity, std=std)}
+    return ObservationGroupCfg(terms=terms)
 
 
 def _proprioception(robot: RobotCfg) -> dict[str, ObservationTermCfg]:

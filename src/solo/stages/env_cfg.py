@@ -17,7 +17,7 @@ from solo.envs import mdp
 from solo.envs.events_cfg import PUSH
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.names import COMMAND, FEET_CONTACT
-from solo.envs.observations_cfg import Stage
+from solo.envs.observations_cfg import BLURRED_VELOCITY, Stage, make_blurred_velocity
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.profiles import EaseInCfg, Profile
@@ -59,6 +59,10 @@ def make_stage_env_cfg(
         **changes,
     )
     cfg.decimation = decimation
+    if profile.velocity_error > 0.0 and stage != "teacher":
+        cfg.observations[BLURRED_VELOCITY] = make_blurred_velocity(
+            profile.velocity_error
+        )
     assert cfg.scene.terrain is not None
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
     if profile.ease_in is not None:

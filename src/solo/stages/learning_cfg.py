@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from solo.envs.observations_cfg import GROUPS
+from solo.envs.observations_cfg import BLURRED_VELOCITY, GROUPS
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.profiles import Profile
@@ -42,6 +42,13 @@ def make_teacher_cfg(
     }
 
 
+def _student_groups(profile: Profile) -> list[str]:
+    """What the student sees in training; evaluations show it the true velocity."""
+    if profile.velocity_error == 0.0:
+        return list(GROUPS["student"])
+    return [BLURRED_VELOCITY if g == "base_velocity" else g for g in GROUPS["student"]]
+
+
 def make_student_cfg(
     robot: RobotCfg,
     profile: Profile,
@@ -60,7 +67,7 @@ def make_student_cfg(
     return {
         **_runner(profile),
         "obs_groups": {
-            "actor": list(GROUPS["student"]),
+            "actor": _student_groups(profile),
             "critic": list(GROUPS["critic"]),
             "teacher": list(GROUPS["teacher"]),
         },

@@ -30,7 +30,7 @@ class PerceptionCfg:
     streaming: bool = True
     """Encode one image per step and keep the tokens of older ones (QR)."""
     warm_up_iterations: int = 0
-    """Iterations at the start in which the student still sees true map and velocity.
+    """Iterations at the start in which the student still sees what stage 2 showed it.
 
     Not in the paper, which attaches the reconstructor at once. An untrained one shows
     flat ground and no motion; a student that has few samples to recover from it falls
@@ -38,9 +38,6 @@ class PerceptionCfg:
     """
     warm_up_updates: int = 0
     """Updates of the reconstructor in each of those."""
-    velocity_error: float = 0.0
-    """Deviation of what is added to the true velocity meanwhile, m/s; see
-    `WanderingError`."""
     check_every: int = 50
     """Iterations between two looks at what happens without depth."""
     network: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +62,6 @@ PERCEPTION = {
         updates=16,
         warm_up_iterations=30,
         warm_up_updates=48,
-        velocity_error=0.15,
     ),
     "smoke": PerceptionCfg(samples=16, batch=8, updates=2, check_every=2),
 }
@@ -143,6 +139,5 @@ def make_perceptive_cfg(
         "learner": asdict(learner),
         "streaming": perception.streaming,
         "check_every": perception.check_every,
-        "velocity_error": perception.velocity_error,
     }
     return cfg

@@ -72,6 +72,11 @@ class Profile:
     """Transitions of the policy that the discriminator remembers."""
     init_std: float = 1.0
     """Deviation of the first actions; not stated in the paper."""
+    velocity_error: float = 0.0
+    """Deviation of an error on the velocity that the student sees in stage 2, m/s.
+
+    Not in the paper. See `solo.envs.mdp.blurred_velocity`.
+    """
     depth: str = "paper"
     """Size of depth images and reconstructed maps, a key of `IO_PROFILES`."""
     physics: tuple[float, int] = (0.005, 4)
@@ -108,6 +113,7 @@ LAPTOP = Profile(
     discriminator_updates=8,
     discriminator_batch=1024,
     replay=20_000,
+    velocity_error=0.15,
     depth="laptop",
     init_std=0.8,
     mirror=True,

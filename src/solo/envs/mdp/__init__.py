@@ -1,6 +1,7 @@
 """Terms of our tasks; what mjlab has already is taken from mjlab."""
 
 from solo.envs.mdp.assist import ASSIST, fade_assist, upright_assist
+from solo.envs.mdp.blurred_velocity import blurred_velocity
 from solo.envs.mdp.curriculums import level_histogram, terrain_levels
 from solo.envs.mdp.depth import depth_images
 from solo.envs.mdp.ease_in import ease_in
@@ -41,6 +42,7 @@ from solo.envs.mdp.terminations import (
 __all__ = [
     "ASSIST",
     "ang_vel_xy_l2",
+    "blurred_velocity",
     "body_contact",
     "body_mass_offset",
     "collapsed",
