@@ -208,7 +208,10 @@ def test_a_blurred_velocity_has_an_error_that_wanders():
     errors = []
     for _ in range(60):
         obs, *_ = env.step(torch.zeros(64, 25))
-        errors.append(obs["blurred_velocity"] - obs["base_velocity"])
+        blurred, true = obs["blurred_velocity"], obs["base_velocity"]
+        assert isinstance(blurred, torch.Tensor)
+        assert isinstance(true, torch.Tensor)
+        errors.append(blurred - true)
     env.close()
     error = torch.stack(errors)[30:]  # [T, B, 3]
     assert error.std().item() == pytest.approx(0.15, rel=0.1)
