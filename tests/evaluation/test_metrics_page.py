@@ -62,7 +62,7 @@ def test_qualities_of_motions():
         ("algorithms/ta_mse.py", "teacher_d"),
         ("algorithms/teacher_matching.py", "teacher_m"),
         ("algorithms/reconstruction.py", "recon_l"),
-        ("algorithms/perceptive_ta_mse.py", "recon_"),
+        ("algorithms/perception_checks.py", "recon_"),
     ],
 )
 def test_losses(file, prefix):
