@@ -14,6 +14,8 @@ from solo.errors import SoloError
 from solo.networks.reconstruction import make_reconstructor
 from solo.networks.reconstruction.interface import ReconstructionIoCfg
 from solo.robots.g1 import G1
+from solo.stages.env_cfg import make_stage_env_cfg
+from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.perceptive import load_pretrained, train_perceptive
 from solo.stages.perceptive_cfg import (
     PERCEPTION,
@@ -27,7 +29,7 @@ from solo.stages.run_folder import CONFIG, find_checkpoint
 from solo.stages.runner import load_checkpoint
 from solo.stages.student import train_student
 from solo.stages.teacher import train_teacher
-from solo.stages.train import TrainCfg
+from solo.stages.train import TrainCfg, make_motions
 from solo.terrains import TerrainSceneCfg
 from tests.networks.reconstruction.helpers import SIZES
 
@@ -65,6 +67,23 @@ def test_every_profile_has_its_part_and_says_what_it_changes():
     assert "warm_up_iterations" in PERCEPTION["laptop"].differences()
     with pytest.raises(SoloError, match="Unknown profile 'mine'"):
         perception_of(replace(SMOKE, name="mine"))
+
+
+@pytest.mark.parametrize(
+    ("profile", "velocity"),
+    [(LAPTOP, "blurred_velocity"), (PROFILES["paper"], "base_velocity")],
+)
+def test_students_of_the_laptop_alone_see_a_blurred_velocity(profile, velocity):
+    motions = make_motions(G1, "cpu")
+    groups = make_student_cfg(G1, profile, None)["obs_groups"]
+    assert groups["actor"] == ["proprioception", velocity, "height_map"]
+    assert "base_velocity" in groups["teacher"]
+    assert "base_velocity" in groups["critic"]
+    for stage in ("student", "perceptive"):
+        cfg = make_stage_env_cfg(G1, stage, profile, motions, num_envs=2)
+        assert velocity in cfg.observations
+    cfg = make_stage_env_cfg(G1, "teacher", profile, motions, num_envs=2)
+    assert "blurred_velocity" not in cfg.observations
 
 
 def test_camera_and_map_have_the_sizes_of_the_profile():
