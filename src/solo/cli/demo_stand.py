@@ -17,6 +17,7 @@ from solo.robots import get_robot
 from solo.viewer import demo_pictures
 from solo.viewer.browser import HOST, show, start_server
 from solo.viewer.demo_run import AGENT, NOTE, Rollout, roll_out, summarise
+from solo.viewer.gif import save_gif
 
 
 def show_standing(env: ManagerBasedRlEnv, port: int) -> dict[str, Any]:
@@ -72,5 +73,5 @@ def _draw(
     with written_aside(picture) as unfinished:
         sheet.save(unfinished, format="PNG")
     with written_aside(movie) as unfinished:
-        demo_pictures.save_movie(frames, unfinished)
+        save_gif(frames, unfinished, 1 / demo_pictures.MOVIE_FPS)
     return [str(picture), str(movie)]

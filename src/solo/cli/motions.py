@@ -140,7 +140,8 @@ class ShowMotion:
 
         from solo.gl import NoGraphicsError
         from solo.robots import get_robot
-        from solo.viewer.motion_pictures import draw_movie, draw_strip, save_gif
+        from solo.viewer.gif import save_gif
+        from solo.viewer.motion_pictures import MOVIE_FPS, draw_movie, draw_strip
 
         robot = get_robot(self.robot)
         clip = _find_clip(self.motion, robot)
@@ -149,7 +150,7 @@ class ShowMotion:
                 if suffix == ".png":
                     draw_strip(robot, clip).save(unfinished, format="PNG")
                 else:
-                    save_gif(draw_movie(robot, clip), unfinished)
+                    save_gif(draw_movie(robot, clip), unfinished, 1 / MOVIE_FPS)
         except NoGraphicsError as error:
             raise SoloError(str(error)) from error
         print(f"Wrote {self.output}")

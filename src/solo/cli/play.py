@@ -163,7 +163,8 @@ class Play:
         from solo.gl import INSTALL_HINT, NoGraphicsError
         from solo.progress import make_progress
         from solo.robots import get_robot
-        from solo.viewer.play_pictures import draw_rows, draw_views, join_rows, save_gif
+        from solo.viewer.gif import save_gif
+        from solo.viewer.play_pictures import draw_rows, draw_views, join_rows
         from solo.viewer.play_run import describe_place, record
         from solo.viewer.sight import Eyes
 
@@ -184,7 +185,7 @@ class Play:
                 join_rows(rows, title).save(unfinished, format="PNG")
             else:
                 sheets = [join_rows([row], title) for row in rows]
-                save_gif(sheets, unfinished, self.frame_steps * env.step_dt)
+                save_gif(sheets, unfinished, self.frame_steps * env.step_dt, 256)
         print(f"Wrote {output}")
         return {
             "output": str(output),

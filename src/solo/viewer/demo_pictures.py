@@ -36,7 +36,7 @@ _NUM_COLUMNS = 3
 _PANEL_PX = (640, 480)
 _HEADER_PX = 64
 _MOVIE_PX = (480, 360)
-_MOVIE_FPS = 10.0
+MOVIE_FPS = 10.0
 _MOVIE_S = 2.0
 _DISTANCE_M = 3.4
 _AZIMUTH_DEG = 140.0
@@ -83,19 +83,6 @@ def draw_scene(
         progress.advance(task)
     captions = [_caption(terrain, robot) for robot in robots]
     return _join(panels, captions, title), frames
-
-
-def save_movie(frames: Sequence[Image.Image], path: Path) -> None:
-    """Write frames as an endless GIF."""
-    palette = [frame.quantize(128, dither=Image.Dither.NONE) for frame in frames]
-    palette[0].save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=palette[1:],
-        duration=round(1000 / _MOVIE_FPS),
-        loop=0,
-    )
 
 
 def draw_map(env: ManagerBasedRlEnv, rollout: Rollout, title: str, path: Path) -> None:
@@ -157,7 +144,7 @@ def _close_up(terrain: GridTerrain, qpos: np.ndarray) -> Shot:
 
 def _turning_shots(terrain: GridTerrain, qpos: np.ndarray, step_s: float) -> list[Shot]:
     """Swing around one robot, in real time from the start."""
-    stride = round(1 / (_MOVIE_FPS * step_s))
+    stride = round(1 / (MOVIE_FPS * step_s))
     states = qpos[: round(_MOVIE_S / step_s) + 1 : stride]  # [T, nq]
     phase = np.cos(np.linspace(0.0, 2 * np.pi, len(states), endpoint=False))
     # There and back, so that the end of the loop meets its beginning.

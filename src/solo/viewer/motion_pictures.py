@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 import mujoco
 import numpy as np
@@ -60,19 +59,6 @@ def draw_movie(robot: RobotCfg, clip: MotionClip) -> list[Image.Image]:
     """
     images = _draw(robot, _movie_qpos(clip), _MOVIE_PX, _CORNER_DEG, shadows=False)
     return [Image.fromarray(image) for image in images]
-
-
-def save_gif(frames: Sequence[Image.Image], path: Path) -> None:
-    """Write frames as an endless GIF at `MOVIE_FPS`."""
-    palette = [frame.quantize(128, dither=Image.Dither.NONE) for frame in frames]
-    palette[0].save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=palette[1:],
-        duration=round(1000 / MOVIE_FPS),
-        loop=0,
-    )
 
 
 def _movie_qpos(clip: MotionClip) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 from mjlab.envs import ManagerBasedRlEnv
@@ -89,19 +88,6 @@ def join_rows(rows: Sequence[Image.Image], title: str) -> Image.Image:
     draw, font = ImageDraw.Draw(header), ImageFont.load_default(size)
     draw.text((_GAP_PX, _TITLE_PX / 2), title, "black", font, anchor="lm")
     return _stack([header, *rows])
-
-
-def save_gif(frames: Iterable[Image.Image], path: Path, frame_s: float) -> None:
-    """Write frames as an endless GIF."""
-    first, *others = [f.quantize(256, dither=Image.Dither.NONE) for f in frames]
-    first.save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=others,
-        duration=max(20, round(1000 * frame_s)),
-        loop=0,
-    )
 
 
 def _draw_depth(
