@@ -197,7 +197,7 @@ function draw(state) {
     ["overruns", timing.overruns, timing.overruns && "bad"],
     ["skipped", timing.skipped, timing.skipped && "bad"],
     ["own code", timing.causes.own_code, timing.causes.own_code && "bad"],
-    ["scheduler", timing.causes.scheduler]]);
+    ["stolen", timing.causes.stolen], ["scheduler", timing.causes.scheduler]]);
 }
 
 function link(kind, text) { $("link").className = kind; $("link").textContent = text; }
