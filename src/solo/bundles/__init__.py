@@ -10,7 +10,7 @@ from pathlib import Path
 _SHIPPED = "g1.onnx"
 """The trained perceptive policy of the Unitree G1."""
 
-SHIPPED_DIFFICULTY = 0.1
+SHIPPED_DIFFICULTY = 0.2
 """How difficult a terrain it is shown on unless told otherwise; see its card."""
 
 
