@@ -50,7 +50,7 @@ def _student_groups(profile: Profile) -> list[str]:
     return [BLURRED_VELOCITY if g == "base_velocity" else g for g in GROUPS["student"]]
 
 
-def _student_mirror(robot: RobotCfg) -> dict[str, Any]:
+def student_mirror(robot: RobotCfg) -> dict[str, Any]:
     """Arguments of `solo.networks.symmetry.Mirror`, as plain data."""
     maps = mirror_of_robot(robot)
     parts = [maps.groups[g] for g in GROUPS["student"]]
@@ -72,7 +72,7 @@ def make_student_cfg(
     student = _actor(robot, profile, "solo.networks.student:StudentModel")
     student["hidden_dims"] = list(profile.student_head)
     if profile.symmetric:
-        student["mirror"] = _student_mirror(robot)
+        student["mirror"] = student_mirror(robot)
     teacher = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
     algorithm = _algorithm(
         profile, motions, "solo.algorithms.ta_mse:TaMse", entropy=0.002
