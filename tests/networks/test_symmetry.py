@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 import torch
 
@@ -45,7 +47,7 @@ def test_the_mirrored_walk_has_the_mirrored_actions(is_symmetric):
         make_obs(1), {"actor": GROUPS}, "actor", 25, **ACTOR, mirror=mirror
     )
     student.update_normalization(make_obs(50))  # Its means are not symmetric.
-    maps, states = mirror_of_robot(G1), [None, None]
+    maps, states = mirror_of_robot(G1), cast(list[Any], [None, None])
     names = ("proprioception", "base_velocity", "height_map")
     twins = dict(zip(GROUPS, names, strict=True))
     distance = 0.0
