@@ -62,10 +62,14 @@ def make_obs(batch: int) -> TensorDict:
     )
 
 
-def make_networks(name: str = "qr", **io: Any) -> tuple[StudentModel, Reconstructor]:
+def make_networks(
+    name: str = "qr", mirror: dict[str, Any] | None = None, **io: Any
+) -> tuple[StudentModel, Reconstructor]:
     """Student and reconstructor whose weights have left their start."""
     torch.manual_seed(0)
-    student = StudentModel(make_obs(1), {"actor": GROUPS}, "actor", 25, **ACTOR)
+    student = StudentModel(
+        make_obs(1), {"actor": GROUPS}, "actor", 25, **ACTOR, mirror=mirror
+    )
     student.update_normalization(make_obs(50))
     reconstructor = make_reconstructor(name, **{**SIZES[name], "io": replace(IO, **io)})
     reconstructor.set_statistics(0.1 * torch.randn(84), torch.rand(84) + 0.5)

@@ -16,6 +16,7 @@ from solo.export.read import read_torch
 from solo.export.scene import walk_inputs
 from solo.export.write import export_bundle
 from solo.robots.g1 import G1
+from solo.stages.learning_cfg import student_mirror
 
 from .helpers import GROUPS, RECORD, bundle_path, make_networks, make_obs
 
@@ -29,9 +30,19 @@ def walk(steps: int):
     return observations(inputs, RESETS, DEPTH, 10)
 
 
-@pytest.mark.parametrize("name", ["qr", "qr_place", "start", "dpl"])
-def test_the_bundle_equals_torch_over_500_recurrent_steps(name, tmp_path):
-    student, reconstructor = make_networks(name)
+@pytest.mark.parametrize(
+    ("name", "is_symmetric"),
+    [
+        ("qr", False),
+        ("qr", True),
+        ("qr_place", False),
+        ("start", False),
+        ("dpl", False),
+    ],
+)
+def test_the_bundle_equals_torch_over_500_recurrent_steps(name, is_symmetric, tmp_path):
+    mirror = student_mirror(G1) if is_symmetric else None
+    student, reconstructor = make_networks(name, mirror)
     path = tmp_path / "policy.onnx"
     bundle = export_bundle(student, reconstructor, G1, path, RECORD)
     assert ("image" in bundle.metadata["graph"]["inputs"]) == name.startswith("qr")
@@ -69,6 +80,17 @@ def test_a_reset_leaves_nothing_behind():
     assert np.abs(again - first[0]).max() > 1e-4  # It remembers,
     policy.reset()
     assert (policy.step(seen[0]) == first[0]).all()  # until it is told to forget.
+
+
+def test_a_symmetric_student_can_be_made_again_from_the_file(tmp_path):
+    path = tmp_path / "policy.onnx"
+    networks = make_networks("qr", student_mirror(G1))
+    bundle = export_bundle(*networks, G1, path, RECORD)
+    graph = read_torch(path, bundle.metadata["architecture"])
+    original = make_graph(*networks, streaming=False)
+    inputs = [torch.rand_like(value) for value in original.dummy_inputs()]
+    for found, expected in zip(graph(*inputs), original(*inputs), strict=True):
+        assert (found == expected).all()
 
 
 def test_torch_can_be_made_again_from_the_file():

@@ -27,6 +27,14 @@ GROUPS = {
 }
 GAUSSIAN = {"class_name": "GaussianDistribution", "init_std": 0.5}
 NUM_ACTIONS = 5
+MIRROR: dict[str, Any] = {
+    "vector": {
+        "source": [3, 4, 5, 0, 1, 2, 6, 7, 8, 9, 10, 11],
+        "signs": [1.0, -1.0, 1.0] * 4,
+    },
+    "actions": {"source": [2, 3, 0, 1, 4], "signs": [1.0, -1.0, 1.0, -1.0, -1.0]},
+}
+"""A made-up mirror of the student's 12 numbers and 5 actions."""
 
 
 def make_obs(*batch: int) -> TensorDict:

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 import torch
 
-from tests.networks.helpers import GROUPS, make_model, make_obs
+from tests.networks.helpers import GROUPS, MIRROR, make_model, make_obs
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +17,9 @@ def _seed():
     torch.manual_seed(0)
 
 
-def make_trained(role: str):
+def make_trained(role: str, **changes):
     """A model whose normaliser has moved away from its start."""
-    model = make_model(role)
+    model = make_model(role, **changes)
     model.update_normalization(make_obs(30))
     return model.eval()
 
@@ -61,8 +61,11 @@ def test_feed_forward_exports_equal_the_model(role, tmp_path):
             np.testing.assert_allclose(np.asarray(found), expected.numpy(), atol=1e-5)
 
 
-def test_student_exports_equal_the_model_over_an_episode_and_after_reset(tmp_path):
-    student = make_trained("student")
+@pytest.mark.parametrize(("mirror", "hidden"), [(None, 7), (MIRROR, 14)])
+def test_student_exports_equal_the_model_over_an_episode_and_after_reset(
+    mirror, hidden, tmp_path
+):
+    student = make_trained("student", mirror=mirror)
     buffer = io.BytesIO()
     torch.jit.save(torch.jit.script(student.as_jit()), buffer)
     buffer.seek(0)
@@ -70,7 +73,7 @@ def test_student_exports_equal_the_model_over_an_episode_and_after_reset(tmp_pat
     session = to_onnx(student, tmp_path / "policy.onnx")
     with torch.no_grad():
         for _ in range(2):
-            h = c = np.zeros((1, 1, 7), dtype=np.float32)
+            h = c = np.zeros((1, 1, hidden), dtype=np.float32)
             student.reset()
             scripted.reset()
             for _ in range(20):

@@ -17,6 +17,7 @@ from tests.networks.helpers import (
     GAUSSIAN,
     GROUPS,
     MAP,
+    MIRROR,
     NUM_ACTIONS,
     make_model,
     make_obs,
@@ -123,6 +124,9 @@ def test_map_of_another_size_is_refused():
         AmeModel(make_obs(2), GROUPS, "teacher", 5)
 
 
+EITHER = pytest.mark.parametrize("mirror", [None, MIRROR], ids=["plain", "symmetric"])
+
+
 def step_through(student, obs, dones):
     """Outputs [T, B, A] of a rollout, one step at a time."""
     outputs = []
@@ -132,8 +136,9 @@ def step_through(student, obs, dones):
     return torch.stack(outputs)
 
 
-def test_stepping_equals_the_padded_sequence_pass():
-    student, obs = make_model("student"), make_obs(7, 5)
+@EITHER
+def test_stepping_equals_the_padded_sequence_pass(mirror):
+    student, obs = make_model("student", mirror=mirror), make_obs(7, 5)
     dones = torch.rand(7, 5) < 0.3
     assert dones.any()
     with torch.no_grad():
@@ -150,8 +155,9 @@ def test_stepping_equals_the_padded_sequence_pass():
     torch.testing.assert_close(batched, stepped, atol=1e-5, rtol=1e-5)
 
 
-def test_done_clears_the_memory_of_that_env_alone():
-    student = make_model("student")
+@EITHER
+def test_done_clears_the_memory_of_that_env_alone(mirror):
+    student = make_model("student", mirror=mirror)
     with torch.no_grad():
         student(make_obs(4))
         before = [part.clone() for part in student.get_hidden_state()]
@@ -159,13 +165,14 @@ def test_done_clears_the_memory_of_that_env_alone():
         for old, new in zip(before, student.get_hidden_state(), strict=True):
             assert (new[:, 1] == 0).all()
             torch.testing.assert_close(new[:, [0, 2, 3]], old[:, [0, 2, 3]])
-        obs, fresh = make_obs(4), make_model("student")
+        obs, fresh = make_obs(4), make_model("student", mirror=mirror)
         fresh.load_state_dict(student.state_dict())
         torch.testing.assert_close(student(obs)[1], fresh(obs)[1])
 
 
-def test_state_can_be_put_back_after_a_look_ahead():
-    student, obs = make_model("student"), make_obs(4)
+@EITHER
+def test_state_can_be_put_back_after_a_look_ahead(mirror):
+    student, obs = make_model("student", mirror=mirror), make_obs(4)
     with torch.no_grad():
         student(make_obs(4))
         state = student.get_hidden_state()

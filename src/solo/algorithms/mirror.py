@@ -25,7 +25,10 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
+from solo.envs.observations_cfg import make_observations
 from solo.errors import SoloError
+from solo.robots.build import build_spec
+from solo.robots.robot_cfg import RobotCfg
 
 ROBOT = "robot"
 """Name of the robot among the entities of a scene."""
@@ -190,6 +193,17 @@ class MirrorMaps:
             if name in obs
         }
         return TensorDict(mirrored, batch_size=obs.batch_size, device=obs.device)
+
+
+def mirror_of_robot(robot: RobotCfg) -> MirrorMaps:
+    """Mirror maps of the groups that a student sees, from the robot alone.
+
+    Raises:
+        SoloError: The robot is not symmetric.
+    """
+    joints = joint_mirror(build_spec(robot).compile(), robot.joint_names)
+    groups = make_observations(robot, "student")
+    return MirrorMaps.of_terms({n: list(g.terms) for n, g in groups.items()}, joints)
 
 
 def mirror_of_env(env: Any) -> MirrorMaps:

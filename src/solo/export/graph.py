@@ -69,7 +69,7 @@ class PolicyGraph(nn.Module):
         Args:
             depth: Images [1, T, H, W].
             proprioception: Frames [1, T, D].
-            h: Output of the student's memory [layers, 1, hidden].
+            h: Output of the student's memory [layers, 1, hidden], `RecurrentExport`.
             c: State of the student's memory, of the same shape.
 
         Returns:
@@ -90,15 +90,8 @@ class PolicyGraph(nn.Module):
         """The student's part; see `forward`."""
         height_map = full_map(height, self.io.map_stride, self.map_cells)
         sources = {"proprioception": proprioception[:, -1], "velocity": velocity}
-        student = self.student
-        vector = student.obs_normalizer(
-            torch.cat([sources[group] for group in self.groups], dim=-1)
-        )
-        features, weights = student.encoder(vector, height_map)
-        frame = vector[:, student.memory_start : student.memory_stop]
-        recalled, (h_out, c_out) = student.memory(frame.unsqueeze(0), (h, c))
-        latent = torch.cat([features, vector, recalled.squeeze(0)], dim=-1)
-        action = student.deterministic_output(student.mlp(latent))
+        vector = torch.cat([sources[group] for group in self.groups], dim=-1)
+        action, weights, h_out, c_out = self.student.step(vector, height_map, h, c)
         return action, height_map, velocity, weights.mean(dim=1), h_out, c_out
 
     def initial_state(self) -> tuple[torch.Tensor, ...]:

@@ -152,6 +152,7 @@ def describe_student(student: StudentModel) -> dict[str, Any]:
         "height_map_cfg": asdict(student.height_map_cfg),
         "rnn_hidden_dim": int(memory.hidden_size),
         "rnn_num_layers": int(memory.num_layers),
+        "mirror": None if student.mirror is None else student.mirror.plain,
     }
 
 

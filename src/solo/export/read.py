@@ -66,4 +66,5 @@ def make_student(recipe: Mapping[str, Any]) -> StudentModel:
         height_map_cfg=recipe["height_map_cfg"],
         rnn_hidden_dim=recipe["rnn_hidden_dim"],
         rnn_num_layers=recipe["rnn_num_layers"],
+        mirror=recipe.get("mirror"),
     )

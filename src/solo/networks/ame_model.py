@@ -107,9 +107,11 @@ class AmeModel(MLPModel):
 
     def normalised_vector(self, obs: TensorDict) -> torch.Tensor:
         """All vector groups in order, normalised [..., obs_dim]."""
-        return self.obs_normalizer(
-            torch.cat([obs[group] for group in self.obs_groups], dim=-1)
-        )
+        return self.obs_normalizer(self.joined_vector(obs))
+
+    def joined_vector(self, obs: TensorDict) -> torch.Tensor:
+        """All vector groups in order, as they are [..., obs_dim]."""
+        return torch.cat([obs[group] for group in self.obs_groups], dim=-1)
 
     def attention(self, obs: TensorDict) -> torch.Tensor:
         """Where the model looks: weights [..., heads, Y', X'] of the kept cells."""

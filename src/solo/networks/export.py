@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from solo.networks.symmetry import join_state, split_state
+
 if TYPE_CHECKING:
     from solo.networks.ame_model import AmeModel
     from solo.networks.student import StudentModel
@@ -75,7 +77,8 @@ class FeedForwardExport(PolicyExport):
 class RecurrentExport(PolicyExport):
     """Student for ONNX: the state of the memory goes in and comes out.
 
-    States are [layers, B, hidden]; start an episode with zeros.
+    States are [layers, B, hidden], 2 hidden if it is symmetric; start an episode with
+    zeros.
     """
 
     is_recurrent: bool = True
@@ -86,7 +89,10 @@ class RecurrentExport(PolicyExport):
         self.memory = copy.deepcopy(model.rnn.rnn)
         self.memory_start = model.memory_slice.start
         self.memory_stop = model.memory_slice.stop
-        self.state_shape = (model.rnn.rnn.num_layers, 1, model.rnn.rnn.hidden_size)
+        self.mirror = copy.deepcopy(model.mirror)
+        num_states = 1 if self.mirror is None else 2
+        hidden = num_states * model.rnn.rnn.hidden_size
+        self.state_shape = (model.rnn.rnn.num_layers, 1, hidden)
 
     def forward(
         self,
@@ -96,12 +102,31 @@ class RecurrentExport(PolicyExport):
         c_in: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Mean output [B, output_dim] and the new state."""
+        output, _, h_out, c_out = self.step(obs, height_map, h_in, c_in)
+        return output, h_out, c_out
+
+    def step(
+        self,
+        obs: torch.Tensor,
+        height_map: torch.Tensor,
+        h_in: torch.Tensor,
+        c_in: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The same, with the attention [B, heads, Y', X'] after the output."""
+        batch = obs.shape[0]
+        if self.mirror is not None:
+            obs, height_map = self.mirror.both(obs, height_map)
+            h_in, c_in = split_state(h_in), split_state(c_in)
         vector = self.obs_normalizer(obs)
-        features, _ = self.encoder(vector, height_map)
+        features, weights = self.encoder(vector, height_map)
         frame = vector[:, self.memory_start : self.memory_stop]
         recalled, (h_out, c_out) = self.memory(frame.unsqueeze(0), (h_in, c_in))
         latent = torch.cat([features, vector, recalled.squeeze(0)], dim=-1)
-        return self.deterministic_output(self.mlp(latent)), h_out, c_out
+        output = self.mlp(latent)
+        if self.mirror is not None:
+            output = self.mirror.fold(output)
+            h_out, c_out = join_state(h_out), join_state(c_out)
+        return self.deterministic_output(output), weights[:batch], h_out, c_out
 
     @torch.jit.unused
     def get_dummy_inputs(self) -> tuple[torch.Tensor, ...]:

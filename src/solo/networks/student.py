@@ -5,12 +5,13 @@ joined to the input of the action head, past the encoder. Paper: input 84, hidde
 128, one layer, head [512, 256, 128].
 
 Padding, masks and stored states are rsl_rl's. Only the memory needs sequences, so the
-encoder, which costs most, runs on the valid steps alone.
+encoder, which costs most, runs on the valid steps alone. With a mirror the student is
+symmetric by construction, see `solo.networks.symmetry`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from torch import nn
 from solo.networks.ame import AmeCfg
 from solo.networks.ame_model import AmeModel
 from solo.networks.export import RecurrentExport, StatefulExport
+from solo.networks.symmetry import Mirror, join_state, split_state
 from solo.sensors.perception_cfg import HeightMapCfg
 
 
@@ -45,6 +47,7 @@ class StudentModel(AmeModel):
         memory_group: str = "proprioception",
         rnn_hidden_dim: int = 128,
         rnn_num_layers: int = 1,
+        mirror: Mapping[str, Any] | None = None,
     ) -> None:
         """Create the model; arguments as in `AmeModel`, and those of the memory.
 
@@ -52,6 +55,7 @@ class StudentModel(AmeModel):
             memory_group: Vector group that the memory reads.
             rnn_hidden_dim: Size of the memory's output and of its state.
             rnn_num_layers: Stacked layers of the memory.
+            mirror: Arguments of `Mirror` for a symmetric student, or None.
         """
         self.rnn_hidden_dim = rnn_hidden_dim
         super().__init__(
@@ -77,6 +81,25 @@ class StudentModel(AmeModel):
         self.rnn = RNN(
             self.group_dims[memory_group], rnn_hidden_dim, rnn_num_layers, "lstm"
         )
+        self.mirror = None if mirror is None else Mirror(**mirror)
+
+    def forward(
+        self,
+        obs: TensorDict,
+        masks: torch.Tensor | None = None,
+        hidden_state: HiddenState = None,
+        stochastic_output: bool = False,
+    ) -> torch.Tensor:
+        """Actions [B, joints]; those of mirror images are folded into them."""
+        output = self.mlp(self.get_latent(obs, masks, hidden_state))
+        if self.mirror is not None:
+            output = self.mirror.fold(output)
+        if self.distribution is None:
+            return output
+        if stochastic_output:
+            self.distribution.update(output)
+            return self.distribution.sample()
+        return self.distribution.deterministic_output(output)
 
     def get_latent(
         self,
@@ -93,9 +116,15 @@ class StudentModel(AmeModel):
 
         Returns:
             [B, D + vectors + memory] for one step; it advances the state. For padded
-            trajectories [T, B, ...], back in the shape of the rollout.
+            trajectories [T, B, ...], back in the shape of the rollout. A symmetric
+            student has 2 B: the images after the states.
         """
-        vector, height_map = self.normalised_vector(obs), obs[self.map_group]
+        vector, height_map = self.joined_vector(obs), obs[self.map_group]
+        if self.mirror is not None:
+            vector, height_map = self.mirror.both(vector, height_map)
+            masks = None if masks is None else torch.cat([masks, masks], dim=1)
+            hidden_state = _mapped(split_state, hidden_state)
+        vector = self.obs_normalizer(vector)
         recalled = self.rnn(vector[..., self.memory_slice], masks, hidden_state)
         if masks is None:
             recalled = recalled.squeeze(0)  # One step is a sequence of length 1.
@@ -109,14 +138,23 @@ class StudentModel(AmeModel):
         self, dones: torch.Tensor | None = None, hidden_state: HiddenState = None
     ) -> None:
         """Forget the episodes that are done, or all, or put a state back."""
+        if self.mirror is not None:
+            dones = None if dones is None else dones.repeat(2)
+            hidden_state = _mapped(split_state, hidden_state)
         self.rnn.reset(dones, hidden_state)
 
     def get_hidden_state(self) -> HiddenState:
-        """State of the memory: two tensors [layers, B, hidden], None at the start."""
-        return self.rnn.hidden_state  # type: ignore[return-value] - Set by forward.
+        """State of the memory: two tensors [layers, B, hidden], None at the start.
+
+        A symmetric student has 2 hidden: that of the image beside that of the state.
+        """
+        state: HiddenState = self.rnn.hidden_state  # type: ignore[assignment] - Set by forward.
+        return state if self.mirror is None else _mapped(join_state, state)
 
     def detach_hidden_state(self, dones: torch.Tensor | None = None) -> None:
         """Cut the gradient through the state, of all or of the envs that are done."""
+        if self.mirror is not None and dones is not None:
+            dones = dones.repeat(2)
         self.rnn.detach_hidden_state(dones)
 
     def as_jit(self) -> nn.Module:
@@ -130,3 +168,13 @@ class StudentModel(AmeModel):
     def _get_latent_dim(self) -> int:
         """Size of the head's input."""
         return super()._get_latent_dim() + self.rnn_hidden_dim
+
+
+def _mapped(
+    change: Callable[[torch.Tensor], torch.Tensor], state: HiddenState
+) -> HiddenState:
+    """A state with each of its two parts changed."""
+    if state is None:
+        return None
+    h, c = state
+    return change(h), change(c)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from solo.algorithms.mirror import SignedMap, join, mirror_of_robot
 from solo.envs.observations_cfg import BLURRED_VELOCITY, GROUPS
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
@@ -49,6 +50,17 @@ def _student_groups(profile: Profile) -> list[str]:
     return [BLURRED_VELOCITY if g == "base_velocity" else g for g in GROUPS["student"]]
 
 
+def student_mirror(robot: RobotCfg) -> dict[str, Any]:
+    """Arguments of `solo.networks.symmetry.Mirror`, as plain data."""
+    maps = mirror_of_robot(robot)
+    parts = [maps.groups[g] for g in GROUPS["student"]]
+    vectors = join(part for part in parts if isinstance(part, SignedMap))
+    return {
+        name: {"source": list(signed.source), "signs": list(signed.signs)}
+        for name, signed in (("vector", vectors), ("actions", maps.actions))
+    }
+
+
 def make_student_cfg(
     robot: RobotCfg,
     profile: Profile,
@@ -59,6 +71,8 @@ def make_student_cfg(
     """TA-MSE for the student; both weights 0 is PPO, the second 0 is MSE+PPO."""
     student = _actor(robot, profile, "solo.networks.student:StudentModel")
     student["hidden_dims"] = list(profile.student_head)
+    if profile.symmetric:
+        student["mirror"] = student_mirror(robot)
     teacher = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
     algorithm = _algorithm(
         profile, motions, "solo.algorithms.ta_mse:TaMse", entropy=0.002

@@ -85,6 +85,9 @@ class Profile:
     """Hardest terrain level of the first episodes; not stated in the paper."""
     mirror: bool = False
     """Whether the teacher learns from each sample and its mirror image."""
+    symmetric: bool = False
+    """Whether the student is symmetric by construction; see
+    `solo.networks.symmetry`."""
     save_interval: int = 100
     """Iterations between checkpoints."""
     ease_in: EaseInCfg | None = None
@@ -117,6 +120,7 @@ LAPTOP = Profile(
     depth="laptop",
     init_std=0.8,
     mirror=True,
+    symmetric=True,
     max_init_level=0,
     save_interval=50,
     ease_in=EaseInCfg(),
