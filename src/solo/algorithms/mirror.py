@@ -199,9 +199,11 @@ def mirror_of_robot(robot: RobotCfg) -> MirrorMaps:
     """Mirror maps of the groups that a student sees, from the robot alone.
 
     Raises:
-        SoloError: The robot is not symmetric.
+        SoloError: Robot or default pose are not symmetric.
     """
     joints = joint_mirror(build_spec(robot).compile(), robot.joint_names)
+    default = robot.joint_values(robot.default_joint_pos)
+    _check_pose(joints, torch.tensor(default))
     groups = make_observations(robot, "student")
     return MirrorMaps.of_terms({n: list(g.terms) for n, g in groups.items()}, joints)
 
@@ -217,12 +219,16 @@ def mirror_of_env(env: Any) -> MirrorMaps:
     names = [f"{ROBOT}/{name}" for name in robot.joint_names]
     joints = joint_mirror(base_env.sim.mj_model, names)
     default = robot.data.default_joint_pos[0].cpu()
+    _check_pose(joints, default)
+    return MirrorMaps.of_terms(base_env.observation_manager.active_terms, joints)
+
+
+def _check_pose(joints: SignedMap, default: torch.Tensor) -> None:
     if not torch.allclose(joints(default), default, atol=1e-4):
         raise SoloError(
             "The robot's default pose is not its own mirror image, so joint positions "
             "relative to it cannot be mirrored. Correct the pose, or train without."
         )
-    return MirrorMaps.of_terms(base_env.observation_manager.active_terms, joints)
 
 
 _MIRRORS: WeakKeyDictionary[Any, MirrorMaps] = WeakKeyDictionary()
