@@ -16,7 +16,7 @@ from solo.export.read import read_torch
 from solo.export.scene import walk_inputs
 from solo.export.write import export_bundle
 from solo.robots.g1 import G1
-from solo.stages.learning_cfg import student_mirror
+from solo.stages.symmetry_cfg import student_mirror
 
 from .helpers import GROUPS, RECORD, bundle_path, make_networks, make_obs
 

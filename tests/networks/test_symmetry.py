@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 import torch
 
-from solo.algorithms.mirror import mirror_of_robot
 from solo.networks.student import StudentModel
 from solo.networks.symmetry import Mirror, join_state, split_state
 from solo.robots.g1 import G1
-from solo.stages.learning_cfg import make_student_cfg, student_mirror
+from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.profiles import PROFILES
+from solo.stages.symmetry_cfg import mirror_of_robot, student_mirror
 from tests.export.helpers import ACTOR, GROUPS, make_obs
 from tests.networks.helpers import MIRROR, make_model
 from tests.networks.helpers import make_obs as make_tiny_obs

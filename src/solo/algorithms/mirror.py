@@ -25,10 +25,7 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
-from solo.envs.observations_cfg import make_observations
 from solo.errors import SoloError
-from solo.robots.build import build_spec
-from solo.robots.robot_cfg import RobotCfg
 
 ROBOT = "robot"
 """Name of the robot among the entities of a scene."""
@@ -195,19 +192,6 @@ class MirrorMaps:
         return TensorDict(mirrored, batch_size=obs.batch_size, device=obs.device)
 
 
-def mirror_of_robot(robot: RobotCfg) -> MirrorMaps:
-    """Mirror maps of the groups that a student sees, from the robot alone.
-
-    Raises:
-        SoloError: Robot or default pose are not symmetric.
-    """
-    joints = joint_mirror(build_spec(robot).compile(), robot.joint_names)
-    default = robot.joint_values(robot.default_joint_pos)
-    _check_pose(joints, torch.tensor(default))
-    groups = make_observations(robot, "student")
-    return MirrorMaps.of_terms({n: list(g.terms) for n, g in groups.items()}, joints)
-
-
 def mirror_of_env(env: Any) -> MirrorMaps:
     """Mirror maps of an environment of ours, from its model and observation terms.
 
@@ -219,11 +203,12 @@ def mirror_of_env(env: Any) -> MirrorMaps:
     names = [f"{ROBOT}/{name}" for name in robot.joint_names]
     joints = joint_mirror(base_env.sim.mj_model, names)
     default = robot.data.default_joint_pos[0].cpu()
-    _check_pose(joints, default)
+    check_pose(joints, default)
     return MirrorMaps.of_terms(base_env.observation_manager.active_terms, joints)
 
 
-def _check_pose(joints: SignedMap, default: torch.Tensor) -> None:
+def check_pose(joints: SignedMap, default: torch.Tensor) -> None:
+    """Refuse a default pose [joints] that is not its own mirror image (SoloError)."""
     if not torch.allclose(joints(default), default, atol=1e-4):
         raise SoloError(
             "The robot's default pose is not its own mirror image, so joint positions "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from solo.algorithms.mirror import SignedMap, join, mirror_of_robot
 from solo.envs.observations_cfg import BLURRED_VELOCITY, GROUPS
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.profiles import Profile
+from solo.stages.symmetry_cfg import student_mirror
 
 STEPS_PER_ITERATION = 24
 """Rollout length (paper)."""
@@ -48,17 +48,6 @@ def _student_groups(profile: Profile) -> list[str]:
     if profile.velocity_error == 0.0:
         return list(GROUPS["student"])
     return [BLURRED_VELOCITY if g == "base_velocity" else g for g in GROUPS["student"]]
-
-
-def student_mirror(robot: RobotCfg) -> dict[str, Any]:
-    """Arguments of `solo.networks.symmetry.Mirror`, as plain data."""
-    maps = mirror_of_robot(robot)
-    parts = [maps.groups[g] for g in GROUPS["student"]]
-    vectors = join(part for part in parts if isinstance(part, SignedMap))
-    return {
-        name: {"source": list(signed.source), "signs": list(signed.signs)}
-        for name, signed in (("vector", vectors), ("actions", maps.actions))
-    }
 
 
 def make_student_cfg(
