@@ -28,6 +28,7 @@ from solo.algorithms.reconstruction import (
     ReconstructionLearnerCfg,
     WindowBuffer,
     load_reconstructor,
+    window_mirrors,
 )
 from solo.errors import SoloError
 from solo.networks.reconstruction import RECONSTRUCTORS, make_reconstructor
@@ -141,6 +142,40 @@ def test_buffer_keeps_windows_with_their_labels():
         assert torch.equal(depth[row], obs[DEPTH][env_id])
         assert torch.equal(height[row], kept_cells(obs[TRUE_MAP][env_id], model.io))
         assert torch.equal(velocity[row], obs[TRUE_VELOCITY][env_id])
+
+
+def test_buffer_keeps_mirror_images_of_some_windows():
+    frame = {"source": [1, 0, 2, 3, 4, 5, 6], "signs": [1.0] * 6 + [-1.0]}
+    env = TinyPerceptiveEnv()
+    buffer = WindowBuffer(IO, env.num_envs, 9, 999, "cpu", window_mirrors(frame))
+    obs = env.get_observations()
+    before = obs.clone()
+    for _ in range(9):
+        buffer.add(obs)
+    assert all(torch.equal(obs[k], before[k]) for k in (DEPTH, WINDOW, TRUE_MAP))
+    num_images = 0
+    for depth, window, height, velocity in zip(
+        *buffer.take(torch.arange(len(buffer))), strict=True
+    ):
+        is_image = not (obs[WINDOW][:, 0, 6] == window[0, 6]).any()
+        last = -window[0, 6] if is_image else window[0, 6]
+        own = int((obs[WINDOW][:, 0, 6] == last).nonzero())
+        num_images += is_image
+        expected = {k: obs[k][own] for k in (DEPTH, WINDOW, TRUE_MAP, TRUE_VELOCITY)}
+        if is_image:
+            swapped = expected[WINDOW][:, frame["source"]]
+            swapped[:, 6] *= -1.0
+            expected = {
+                DEPTH: expected[DEPTH][:, :, [5, 4, 3, 2, 1, 0]],
+                WINDOW: swapped,
+                TRUE_MAP: expected[TRUE_MAP][[3, 2, 1, 0]],
+                TRUE_VELOCITY: expected[TRUE_VELOCITY] * torch.tensor([1, -1, 1]),
+            }
+        assert torch.equal(depth, expected[DEPTH])
+        assert torch.equal(window, expected[WINDOW])
+        assert torch.equal(height, expected[TRUE_MAP][::2, ::2])
+        assert torch.equal(velocity, expected[TRUE_VELOCITY])
+    assert 10 < num_images < 44  # Of 54; a coin leaves that range once in 10 million.
 
 
 def test_the_reconstructor_learns_along_and_its_rate_falls_as_a_cosine():

@@ -153,6 +153,7 @@ def make_perceptive(
         "name": name,
         "fields": {"io": asdict(IO), **(TINY_QR if name == "qr" else {})},
         "learner": learner | changes.pop("learner", {}),
+        "mirror": None,
         "streaming": True,
         "check_every": 2,
         **changes,

@@ -21,6 +21,7 @@ from solo.stages.perceptive_cfg import (
     PERCEPTION,
     PerceptionCfg,
     make_io,
+    make_perceptive_cfg,
     perception_of,
     with_camera,
 )
@@ -84,6 +85,18 @@ def test_students_of_the_laptop_alone_see_a_blurred_velocity(profile, velocity):
         assert velocity in cfg.observations
     cfg = make_stage_env_cfg(G1, "teacher", profile, motions, num_envs=2)
     assert "blurred_velocity" not in cfg.observations
+
+
+def test_reconstructors_beside_symmetric_students_learn_from_mirror_images():
+    mirrors = {}
+    for profile in (LAPTOP, replace(LAPTOP, symmetric=False), PROFILES["paper"]):
+        cfg = make_perceptive_cfg(G1, profile, None, "qr", 9, perception_of(profile))
+        assert ("mirror" in cfg["actor"]) == profile.symmetric
+        mirrors[profile.name, profile.symmetric] = cfg["reconstruction"]["mirror"]
+    frame = mirrors.pop(("laptop", True))
+    assert len(frame["source"]) == 84
+    assert frame["signs"][:6] == [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0]  # Turning, gravity.
+    assert list(mirrors.values()) == [None, None]
 
 
 def test_camera_and_map_have_the_sizes_of_the_profile():

@@ -206,7 +206,8 @@ class PerceptiveTaMse(TaMse):
         """Build everything; `cfg["reconstruction"]` has the reconstructor's part.
 
         Its keys: `name` and `fields` of the network, `learner` with the fields of
-        `ReconstructionLearnerCfg`, `streaming`, `check_every`.
+        `ReconstructionLearnerCfg`, `mirror` of a frame of proprioception or None,
+        `streaming`, `check_every`.
         """
         settings: dict[str, Any] = cfg["reconstruction"]
         processes = cfg.get("multi_gpu") or {"world_size": 1}
@@ -218,6 +219,7 @@ class PerceptiveTaMse(TaMse):
             cfg["num_steps_per_env"],
             device,
             processes["world_size"],
+            settings["mirror"],
         )
         perceiver = Perceiver(
             learner.model, env.num_envs, device, settings["streaming"]

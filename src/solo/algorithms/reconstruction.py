@@ -24,6 +24,7 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
+from solo.algorithms.mirror import TERMS, Flip, SignedMap
 from solo.algorithms.perception import (
     DEPTH,
     TRUE_MAP,
@@ -74,6 +75,20 @@ class ReconstructionLearnerCfg:
             )
 
 
+Mirrors = Mapping[str, SignedMap | Flip]
+"""Group of the environment to its left-right mirror."""
+
+
+def window_mirrors(frame: Mapping[str, Any]) -> Mirrors:
+    """Mirrors of all that a window has, from that of a frame of proprioception."""
+    return {
+        DEPTH: TERMS["depth"],
+        WINDOW: SignedMap(tuple(frame["source"]), tuple(frame["signs"])),
+        TRUE_MAP: TERMS["height_map"],
+        TRUE_VELOCITY: TERMS["base_lin_vel"],
+    }
+
+
 class WindowBuffer:
     """A random part of the windows of a rollout, with their labels."""
 
@@ -84,6 +99,7 @@ class WindowBuffer:
         num_steps: int,
         samples: int,
         device: torch.device | str,
+        mirrors: Mirrors | None = None,
     ) -> None:
         """Allocate it.
 
@@ -93,8 +109,10 @@ class WindowBuffer:
             num_steps: Steps of the rollout.
             samples: Windows to keep, the same number of each step; rounded up.
             device: Where they are kept.
+            mirrors: Keep the mirror image of every second window instead, on average;
+                None keeps all as they are.
         """
-        self.io, self.num_envs = io, num_envs
+        self.io, self.num_envs, self.mirrors = io, num_envs, mirrors
         self.per_step = min(num_envs, math.ceil(samples / num_steps))
         shapes = {
             DEPTH: (io.depth_frames, *io.depth_shape),
@@ -120,8 +138,13 @@ class WindowBuffer:
             return
         device = self._rows[DEPTH].device
         envs = torch.randperm(self.num_envs, device=device)[: self.per_step]
+        is_image = None
+        if self.mirrors is not None:
+            is_image = torch.rand(self.per_step, device=device) < 0.5
         for name, rows in self._rows.items():
             values = obs[name][envs]
+            if is_image is not None and self.mirrors is not None:
+                values[is_image] = self.mirrors[name](values[is_image])
             if name == TRUE_MAP:
                 values = kept_cells(values, self.io)
             rows[self._size : end].copy_(values)
@@ -148,6 +171,7 @@ class ReconstructionLearner:
         num_steps: int,
         device: torch.device | str = "cpu",
         world_size: int = 1,
+        mirror: Mapping[str, Any] | None = None,
     ) -> None:
         """Build the network and everything that trains it.
 
@@ -159,12 +183,19 @@ class ReconstructionLearner:
             num_steps: Steps of a rollout.
             device: Torch device.
             world_size: Processes that learn together.
+            mirror: ``source`` and ``signs`` of a frame of proprioception's mirror, to
+                learn from mirror images, too; None: not, as in the paper.
         """
         self.name, self.cfg, self.iteration = name, cfg, 0
         self.model = make_reconstructor(name, **fields).to(device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=cfg.learning_rate)
         self.buffer = WindowBuffer(
-            self.model.io, num_envs, num_steps, cfg.samples, device
+            self.model.io,
+            num_envs,
+            num_steps,
+            cfg.samples,
+            device,
+            None if mirror is None else window_mirrors(mirror),
         )
         size = self.buffer.capacity
         self.batch = max(1, min(cfg.batch, cfg.batch * size // cfg.samples))

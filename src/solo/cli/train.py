@@ -107,6 +107,8 @@ class TrainStudent(_Train):
     The baselines MSE+PPO and PPO are the same algorithm with weights of zero.
     """
 
+    symmetric: bool | None = None
+    """Whether mirrored states get mirrored actions; as the profile says if left out."""
     teacher: Path | None = None
     """Run folder or checkpoint of stage 1; a resumed run has it inside."""
     objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
@@ -118,7 +120,7 @@ class TrainStudent(_Train):
                 "--teacher is missing: give a run folder or a checkpoint of "
                 "`solo train teacher`."
             )
-        cfg = self._cfg("student")
+        cfg = _with_symmetry(self._cfg("student"), self.symmetric)
 
         from solo.stages.student import train_student
 
@@ -133,6 +135,8 @@ class TrainPerceptive(_Train):
     along, from the states that the student visits.
     """
 
+    symmetric: bool | None = None
+    """As for the student, and the reconstructor learns from mirror images, too."""
     student: Path | None = None
     """Run folder or checkpoint of stage 2; a resumed run has it inside."""
     reconstructor: Literal["qr", "start", "dpl", "qr_place"] = "qr"
@@ -148,7 +152,7 @@ class TrainPerceptive(_Train):
                 "--student is missing: give a run folder or a checkpoint of "
                 "`solo train student`."
             )
-        cfg = self._cfg("perceptive")
+        cfg = _with_symmetry(self._cfg("perceptive"), self.symmetric)
 
         from solo.stages.perceptive import train_perceptive
 
@@ -161,6 +165,12 @@ class TrainPerceptive(_Train):
                 self.reconstructor_checkpoint,
             )
         )
+
+
+def _with_symmetry(cfg: TrainCfg, symmetric: bool | None) -> TrainCfg:
+    if symmetric is None:
+        return cfg
+    return replace(cfg, profile=replace(cfg.profile, symmetric=symmetric))
 
 
 def _report(summary: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from solo.networks.reconstruction.interface import IO_PROFILES, ReconstructionIo
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.profiles import Profile
+from solo.stages.symmetry_cfg import window_mirror
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ def make_perceptive_cfg(
         "name": reconstructor,
         "fields": {**perception.network, "io": asdict(io)},
         "learner": asdict(learner),
+        "mirror": window_mirror(robot) if profile.symmetric else None,
         "streaming": perception.streaming,
         "check_every": perception.check_every,
     }

@@ -86,8 +86,8 @@ class Profile:
     mirror: bool = False
     """Whether the teacher learns from each sample and its mirror image."""
     symmetric: bool = False
-    """Whether the student is symmetric by construction; see
-    `solo.networks.symmetry`."""
+    """Whether the student is symmetric by construction, see `solo.networks.symmetry`,
+    and its reconstructor learns from mirror images."""
     save_interval: int = 100
     """Iterations between checkpoints."""
     ease_in: EaseInCfg | None = None
