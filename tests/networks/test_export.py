@@ -45,9 +45,11 @@ def to_onnx(model, path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(path)
 
 
-@pytest.mark.parametrize("role", ["teacher", "critic"])
-def test_feed_forward_exports_equal_the_model(role, tmp_path):
-    model = make_trained(role)
+@pytest.mark.parametrize(
+    ("role", "mirror"), [("teacher", None), ("teacher", MIRROR), ("critic", None)]
+)
+def test_feed_forward_exports_equal_the_model(role, mirror, tmp_path):
+    model = make_trained(role, mirror=mirror)
     scripted = torch.jit.script(model.as_jit())
     session = to_onnx(model, tmp_path / "policy.onnx")
     with torch.no_grad():

@@ -10,7 +10,8 @@ Both are the same class in rsl_rl's config: the teacher has a distribution and t
 paper's head [256, 256, 128], the critic has no distribution and its size is not stated;
 [512, 256, 128], the student's, chosen because it sees more than the teacher. AME shares
 its encoder between actor and critic; here each has its own, because the paper moves the
-teacher's encoder into the student, where it must serve actions alone.
+teacher's encoder into the student, where it must serve actions alone. With a mirror the
+model is symmetric by construction, see `solo.networks.symmetry`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from typing import Any
 import torch
 from rsl_rl.models import MLPModel
 from rsl_rl.modules import HiddenState
+from rsl_rl.utils import unpad_trajectories
 from tensordict import TensorDict
 from torch import nn
 
 from solo.networks.ame import AmeCfg, AmeEncoder
 from solo.networks.export import FeedForwardExport
+from solo.networks.symmetry import Mirror
 from solo.sensors.perception_cfg import HeightMapCfg
 
 
@@ -44,6 +47,7 @@ class AmeModel(MLPModel):
         distribution_cfg: Mapping[str, Any] | None = None,
         ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
         height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
+        mirror: Mapping[str, Any] | None = None,
     ) -> None:
         """Create the model as rsl_rl's algorithms do.
 
@@ -58,6 +62,7 @@ class AmeModel(MLPModel):
             distribution_cfg: rsl_rl's config of the output distribution, or None.
             ame_cfg: Sizes of the map encoder; the paper's by default.
             height_map_cfg: Window of the map; the default of `HeightMapCfg` if None.
+            mirror: Arguments of `Mirror` for a symmetric model, or None.
         """
         # Plain values may precede nn.Module's own set-up; rsl_rl's sizes depend on it.
         self.ame_cfg = AmeCfg.of(ame_cfg)
@@ -78,6 +83,7 @@ class AmeModel(MLPModel):
             None if distribution_cfg is None else dict(distribution_cfg),
         )
         self.encoder = AmeEncoder(self.ame_cfg, self.height_map_cfg, self.obs_dim)
+        self.mirror = None if mirror is None else Mirror(**mirror)
 
     def forward(
         self,
@@ -88,11 +94,21 @@ class AmeModel(MLPModel):
     ) -> torch.Tensor:
         """Compute the output [..., output_dim]; see `rsl_rl.models.MLPModel.forward`.
 
-        Groups of other models (images, say) are put aside first: rsl_rl would unpad
-        them along with ours.
+        Groups of other models (images, say) are put aside first: they would be unpadded
+        along with ours. Outputs of mirror images are folded into those of the states.
         """
         own = obs.select(*self.obs_groups, self.map_group)
-        return super().forward(own, masks, hidden_state, stochastic_output)
+        if masks is not None and not self.is_recurrent:
+            own = unpad_trajectories(own, masks)
+        output = self.mlp(self.get_latent(own, masks, hidden_state))
+        if self.mirror is not None:
+            output = self.mirror.fold(output)
+        if self.distribution is None:
+            return output
+        if stochastic_output:
+            self.distribution.update(output)
+            return self.distribution.sample()
+        return self.distribution.deterministic_output(output)
 
     def get_latent(
         self,
@@ -100,9 +116,15 @@ class AmeModel(MLPModel):
         masks: torch.Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> torch.Tensor:
-        """Input of the head [..., D + vectors], from observations without padding."""
-        vector = self.normalised_vector(obs)
-        features, _ = self._encode(vector, obs[self.map_group])
+        """Input of the head [..., D + vectors], from observations without padding.
+
+        The last but one axis of a symmetric model's has the images after the states.
+        """
+        vector, height_map = self.joined_vector(obs), obs[self.map_group]
+        if self.mirror is not None:
+            vector, height_map = self.mirror.both(vector, height_map)
+        vector = self.obs_normalizer(vector)
+        features, _ = self._encode(vector, height_map)
         return torch.cat([features, vector], dim=-1)
 
     def normalised_vector(self, obs: TensorDict) -> torch.Tensor:

@@ -32,6 +32,7 @@ class PolicyExport(nn.Module):
         self.obs_normalizer = copy.deepcopy(model.obs_normalizer)
         self.encoder = copy.deepcopy(model.encoder)
         self.mlp = copy.deepcopy(model.mlp)
+        self.mirror = copy.deepcopy(model.mirror)
         self.deterministic_output = (
             nn.Identity()
             if model.distribution is None
@@ -64,10 +65,14 @@ class FeedForwardExport(PolicyExport):
 
     def forward(self, obs: torch.Tensor, height_map: torch.Tensor) -> torch.Tensor:
         """Mean output [B, output_dim]."""
+        if self.mirror is not None:
+            obs, height_map = self.mirror.both(obs, height_map)
         vector = self.obs_normalizer(obs)
         features, _ = self.encoder(vector, height_map)
-        latent = torch.cat([features, vector], dim=-1)
-        return self.deterministic_output(self.mlp(latent))
+        output = self.mlp(torch.cat([features, vector], dim=-1))
+        if self.mirror is not None:
+            output = self.mirror.fold(output)
+        return self.deterministic_output(output)
 
     @torch.jit.export
     def reset(self) -> None:
@@ -89,7 +94,6 @@ class RecurrentExport(PolicyExport):
         self.memory = copy.deepcopy(model.rnn.rnn)
         self.memory_start = model.memory_slice.start
         self.memory_stop = model.memory_slice.stop
-        self.mirror = copy.deepcopy(model.mirror)
         num_states = 1 if self.mirror is None else 2
         hidden = num_states * model.rnn.rnn.hidden_size
         self.state_shape = (model.rnn.rnn.num_layers, 1, hidden)

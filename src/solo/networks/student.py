@@ -5,8 +5,8 @@ joined to the input of the action head, past the encoder. Paper: input 84, hidde
 128, one layer, head [512, 256, 128].
 
 Padding, masks and stored states are rsl_rl's. Only the memory needs sequences, so the
-encoder, which costs most, runs on the valid steps alone. With a mirror the student is
-symmetric by construction, see `solo.networks.symmetry`.
+encoder, which costs most, runs on the valid steps alone. The memory of a symmetric
+student keeps a state for the mirror image, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import nn
 from solo.networks.ame import AmeCfg
 from solo.networks.ame_model import AmeModel
 from solo.networks.export import RecurrentExport, StatefulExport
-from solo.networks.symmetry import Mirror, join_state, split_state
+from solo.networks.symmetry import join_state, split_state
 from solo.sensors.perception_cfg import HeightMapCfg
 
 
@@ -44,10 +44,10 @@ class StudentModel(AmeModel):
         distribution_cfg: Mapping[str, Any] | None = None,
         ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
         height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
+        mirror: Mapping[str, Any] | None = None,
         memory_group: str = "proprioception",
         rnn_hidden_dim: int = 128,
         rnn_num_layers: int = 1,
-        mirror: Mapping[str, Any] | None = None,
     ) -> None:
         """Create the model; arguments as in `AmeModel`, and those of the memory.
 
@@ -55,7 +55,6 @@ class StudentModel(AmeModel):
             memory_group: Vector group that the memory reads.
             rnn_hidden_dim: Size of the memory's output and of its state.
             rnn_num_layers: Stacked layers of the memory.
-            mirror: Arguments of `Mirror` for a symmetric student, or None.
         """
         self.rnn_hidden_dim = rnn_hidden_dim
         super().__init__(
@@ -69,6 +68,7 @@ class StudentModel(AmeModel):
             distribution_cfg,
             ame_cfg,
             height_map_cfg,
+            mirror,
         )
         if memory_group not in self.group_dims:
             raise ValueError(
@@ -81,25 +81,6 @@ class StudentModel(AmeModel):
         self.rnn = RNN(
             self.group_dims[memory_group], rnn_hidden_dim, rnn_num_layers, "lstm"
         )
-        self.mirror = None if mirror is None else Mirror(**mirror)
-
-    def forward(
-        self,
-        obs: TensorDict,
-        masks: torch.Tensor | None = None,
-        hidden_state: HiddenState = None,
-        stochastic_output: bool = False,
-    ) -> torch.Tensor:
-        """Actions [B, joints]; those of mirror images are folded into them."""
-        output = self.mlp(self.get_latent(obs, masks, hidden_state))
-        if self.mirror is not None:
-            output = self.mirror.fold(output)
-        if self.distribution is None:
-            return output
-        if stochastic_output:
-            self.distribution.update(output)
-            return self.distribution.sample()
-        return self.distribution.deterministic_output(output)
 
     def get_latent(
         self,

@@ -60,9 +60,9 @@ def make_student_cfg(
     """TA-MSE for the student; both weights 0 is PPO, the second 0 is MSE+PPO."""
     student = _actor(robot, profile, "solo.networks.student:StudentModel")
     student["hidden_dims"] = list(profile.student_head)
-    if profile.symmetric:
-        student["mirror"] = student_mirror(robot)
     teacher = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
+    if profile.symmetric:  # The teacher's groups are twins of the student's.
+        student["mirror"] = teacher["mirror"] = student_mirror(robot)
     algorithm = _algorithm(
         profile, motions, "solo.algorithms.ta_mse:TaMse", entropy=0.002
     )

@@ -86,8 +86,9 @@ class Profile:
     mirror: bool = False
     """Whether the teacher learns from each sample and its mirror image."""
     symmetric: bool = False
-    """Whether the student is symmetric by construction, see `solo.networks.symmetry`,
-    and its reconstructor learns from mirror images."""
+    """Whether the student and its teacher in stages 2 and 3 are symmetric by
+    construction (`solo.networks.symmetry`), and the reconstructor learns from mirror
+    images."""
     save_interval: int = 100
     """Iterations between checkpoints."""
     ease_in: EaseInCfg | None = None
