@@ -78,6 +78,27 @@ def test_resume_goes_on_where_it_was(teacher):
         train_teacher(replace(cfg, resume=True, iterations=3))
 
 
+def test_a_teacher_starts_from_another_one_and_is_symmetric(teacher, tmp_path):
+    profile = replace(SMOKE, symmetric_teacher=True)
+    cfg = TrainCfg(G1, profile, tmp_path / "next", terrain=TERRAIN, iterations=1)
+    start = teacher[0].output / "model_1.pt"
+    train_teacher(cfg, start)
+    before = load_checkpoint(start)
+    after = load_checkpoint(cfg.output / "model_0.pt")
+    steps = before["infos"]["env"]["common_step_counter"]
+    assert after["infos"]["env"]["common_step_counter"] == steps + 24
+    old, new = (s["optimizer_state_dict"]["state"][0]["step"] for s in (before, after))
+    assert new == old + 2  # Two mini-batches of one epoch.
+    assert before["actor_state_dict"].keys() == after["actor_state_dict"].keys()
+    params = yaml.safe_load((cfg.output / "params" / "agent.yaml").read_text())
+    assert len(params["actor"]["mirror"]["actions"]["source"]) == 25
+    assert json.loads((cfg.output / CONFIG).read_text())["start_from"] == str(start)
+    small = replace(cfg, output=tmp_path / "small")
+    wider = replace(small, profile=replace(profile, teacher_head=(7,)))
+    with pytest.raises(SoloError, match="teacher to start from does not fit"):
+        train_teacher(wider, start)
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_student_and_its_baselines_train(teacher, tmp_path, objective):
     cfg = TrainCfg(G1, SMOKE, tmp_path / "student", terrain=TERRAIN)

@@ -90,14 +90,25 @@ class TrainTeacher(_Train):
     mirror: bool | None = None
     """Learn from each sample and its mirror image; as the profile says if left out."""
 
+    symmetric: bool | None = None
+    """Whether mirrored states get mirrored actions; as the profile says if left out."""
+    start_from: Path | None = None
+    """Run folder or checkpoint of another teacher to start from."""
+
     def run(self) -> dict[str, Any]:
         cfg = self._cfg("teacher")
-        if self.mirror is not None:
-            cfg = replace(cfg, profile=replace(cfg.profile, mirror=self.mirror))
+        if self.resume is not None and self.start_from is not None:
+            raise SoloError(
+                "--resume and --start-from are both given; a resumed run has its own "
+                "weights. Leave one of them out."
+            )
+        changes = {"mirror": self.mirror, "symmetric_teacher": self.symmetric}
+        changes = {k: v for k, v in changes.items() if v is not None}
+        cfg = replace(cfg, profile=replace(cfg.profile, **changes))
 
         from solo.stages.teacher import train_teacher
 
-        return _report(train_teacher(cfg))
+        return _report(train_teacher(cfg, self.start_from))
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,16 @@ def make_teacher_cfg(
             "data_augmentation_func": "solo.algorithms.mirror:augment",
             "use_data_augmentation": True,
         }
+    teacher = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
+    if profile.symmetric_teacher:
+        teacher["mirror"] = student_mirror(robot)  # Its groups are twins of these.
     return {
         **_runner(profile),
         "obs_groups": {
             "actor": list(GROUPS["teacher"]),
             "critic": list(GROUPS["critic"]),
         },
-        "actor": _actor(robot, profile, "solo.networks.ame_model:AmeModel"),
+        "actor": teacher,
         "critic": _critic(robot, profile),
         "algorithm": algorithm,
     }

@@ -16,7 +16,6 @@ import torch
 from rsl_rl.modules import EmpiricalNormalization
 
 from solo.algorithms.perceptive_ta_mse import PerceptiveTaMse
-from solo.envs.mdp.terrain import grid_terrain
 from solo.errors import SoloError, unknown_name
 from solo.networks.reconstruction.interface import Reconstructor
 from solo.networks.student import StudentModel
@@ -29,12 +28,7 @@ from solo.stages.perceptive_cfg import (
     with_camera,
 )
 from solo.stages.run_folder import find_checkpoint
-from solo.stages.runner import (
-    Runner,
-    load_checkpoint,
-    samples_as_steps,
-    set_env_state,
-)
+from solo.stages.runner import Runner, carry_curriculum, load_checkpoint
 from solo.stages.student import OBJECTIVES
 from solo.stages.train import TrainCfg, make_motions, train
 
@@ -77,7 +71,7 @@ def train_perceptive(
         algorithm = runner.alg
         assert isinstance(algorithm, PerceptiveTaMse)
         start_from_student(algorithm, state)
-        carry_curriculum(runner, state["infos"]["env"])
+        carry_curriculum(runner.env.unwrapped, state["infos"]["env"])
         if reconstructor_checkpoint is not None:
             load_pretrained(
                 algorithm.learner.model, reconstructor, reconstructor_checkpoint
@@ -147,17 +141,6 @@ def start_from_student(algorithm: PerceptiveTaMse, state: dict[str, Any]) -> Non
         algorithm.learner.model.set_statistics(
             normaliser.mean[part], normaliser.std[part]
         )
-
-
-def carry_curriculum(runner: Runner, saved: dict[str, Any]) -> None:
-    """Go on with the levels and the progress of stage 2, in samples."""
-    env = runner.env.unwrapped
-    num_levels = grid_terrain(env).cfg.scene.num_levels
-    steps = samples_as_steps(env, saved)
-    levels = saved["terrain_levels"].clamp(max=num_levels - 1)
-    set_env_state(
-        env, {**saved, "common_step_counter": steps, "terrain_levels": levels}
-    )
 
 
 def load_pretrained(model: Reconstructor, name: str, path: Path) -> None:

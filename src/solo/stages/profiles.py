@@ -85,6 +85,8 @@ class Profile:
     """Hardest terrain level of the first episodes; not stated in the paper."""
     mirror: bool = False
     """Whether the teacher learns from each sample and its mirror image."""
+    symmetric_teacher: bool = False
+    """Whether the teacher of stage 1 is symmetric by construction."""
     symmetric: bool = False
     """Whether the student and its teacher in stages 2 and 3 are symmetric by
     construction (`solo.networks.symmetry`), and the reconstructor learns from mirror

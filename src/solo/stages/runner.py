@@ -205,6 +205,16 @@ def samples_as_steps(env: ManagerBasedRlEnv, state: dict[str, Any]) -> int:
     return state["common_step_counter"] * len(state["terrain_levels"]) // env.num_envs
 
 
+def carry_curriculum(env: ManagerBasedRlEnv, saved: dict[str, Any]) -> None:
+    """Go on with the levels and, counted in samples, the progress of another run."""
+    steps = samples_as_steps(env, saved)
+    num_levels = grid_terrain(env).cfg.scene.num_levels
+    levels = saved["terrain_levels"].clamp(max=num_levels - 1)
+    set_env_state(
+        env, {**saved, "common_step_counter": steps, "terrain_levels": levels}
+    )
+
+
 def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
     """Put a saved state back and begin new episodes.
 
