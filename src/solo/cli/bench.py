@@ -54,12 +54,7 @@ class BenchSim:
                 mjlab_task=self.mjlab_task,
             )
         )
-        table = Table("measurement", "value")
-        for key, value in result.items():
-            table.add_row(
-                key, f"{value:,.2f}" if isinstance(value, float) else f"{value}"
-            )
-        Console().print(table)
+        _print(result, ",.2f")
         return result
 
 
@@ -86,12 +81,7 @@ class BenchDepth:
         from solo.bench.depth import DepthBenchCfg, bench_depth
 
         result = bench_depth(DepthBenchCfg(self.images, self.threads))
-        table = Table("measurement", "value")
-        for key, value in result.items():
-            table.add_row(
-                key, f"{value:,.4g}" if isinstance(value, float) else f"{value}"
-            )
-        Console().print(table)
+        _print(result)
         return result
 
 
@@ -165,3 +155,38 @@ class BenchRecon:
                 table.add_row(key, *(f"{rows[m][key]:,.4g}" for m in self.methods))
             Console().print(table)
         return result
+
+
+@dataclass(frozen=True)
+class BenchMachine:
+    """Measure whether this computer keeps 50 Hz, without any policy.
+
+    Runs the loop of `solo deploy` with constant work: what is late here is not the
+    policy's fault there.
+    """
+
+    seconds: float = 60.0
+    """Length of the run."""
+    work_ms: float = 3.5
+    """CPU time of each tick; about that of the shipped policy."""
+    json: Path | None = None
+    """File to write the result to."""
+
+    def run(self) -> dict[str, Any]:
+        check_at_least("seconds", self.seconds, 0.02)
+        check_at_least("work_ms", self.work_ms, 0.001)
+
+        from solo.bench.machine import MachineBenchCfg, bench_machine
+
+        result = bench_machine(MachineBenchCfg(self.seconds, self.work_ms))
+        _print(result)
+        return result
+
+
+def _print(result: dict[str, Any], number: str = ",.4g") -> None:
+    table = Table("measurement", "value")
+    for key, value in result.items():
+        table.add_row(
+            key, f"{value:{number}}" if isinstance(value, float) else f"{value}"
+        )
+    Console().print(table)

@@ -134,6 +134,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.bench:BenchDepth",
         "Measure the depth camera: speed, and error against MuJoCo's own rays.",
     ),
+    "bench machine": (
+        "solo.cli.bench:BenchMachine",
+        "Measure whether this computer keeps 50 Hz, without a policy.",
+    ),
     "bench policy": (
         "solo.cli.bench_policy:BenchPolicy",
         "Measure a policy bundle: inference and pipeline, against torch.",
