@@ -66,6 +66,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.train_curves:TrainCurves",
         "Draw how a training went.",
     ),
+    "train pack": (
+        "solo.cli.train_pack:TrainPack",
+        "Write a run as a small folder to give away.",
+    ),
     "recon collect": (
         "solo.cli.recon:CollectRecon",
         "Record data for the reconstructors.",
