@@ -12,6 +12,7 @@ from solo.errors import SoloError
 from solo.reconstruction.checkpoint import FitCfg, load, make_model
 from solo.reconstruction.comparison import (
     compare,
+    evaluate,
     flat_predictor,
     predict_all,
     scored_steps,
@@ -91,6 +92,10 @@ def test_the_comparison_has_the_agreed_keys(data, tmp_path):
     for row in result["methods"].values():
         assert expected <= set(row)
         assert np.asarray(row["l1_cm_per_cell"]).shape == examples[0].truth.shape
+        # Every instance has as many frames, so the parts make up the whole.
+        seen, share = row["l1_cm_in_view"], result["share_in_view"]
+        parts = share * seen + (1.0 - share) * row["l1_cm_out_of_view"]
+        assert parts == pytest.approx(row["l1_cm"], rel=1e-6)
     names = [path.name for path in write_pictures(result, examples, tmp_path)]
     assert sorted(names) == sorted(p.name for p in tmp_path.glob("*.png"))
     assert len(names) == 3
@@ -119,6 +124,22 @@ def test_flat_ground_is_as_wrong_as_the_ground_is_high(data):
     assert steps.tolist() == [19, 29]
     batch = recording.windows(np.array([3]), np.array([29]))
     assert np.array_equal(found.true_height[3 * 2 + 1], batch.height[0])
+
+
+def test_errors_in_view_and_beside_it_are_told_apart(data):
+    recording = Recording(data / "eval")
+
+    def off_on_the_left(batch):
+        height = batch.height.clone()
+        height[:, 8:] += 0.03
+        return height, batch.velocity
+
+    in_view = np.zeros((16, 32), dtype=bool)
+    in_view[8:, 4:] = True
+    row = evaluate(off_on_the_left, recording, in_view)
+    assert row["l1_cm_in_view"] == pytest.approx(3.0, rel=1e-3)
+    # Of the 288 other cells 32 are on the left, too.
+    assert row["l1_cm_out_of_view"] == pytest.approx(3.0 * 32 / 288, rel=1e-3)
 
 
 def test_scored_steps_of_a_short_sequence():

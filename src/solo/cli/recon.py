@@ -227,16 +227,18 @@ def _print_table(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     sampler = result["data"]["train"]["sampler"]
-    table = Table(
-        "method", "parameters", "L1, cm", "hard L1, cm", "edge F1", "velocity, m/s"
-    )
+    table = Table("method", "parameters", "L1, cm", "in view", "out of view")
+    for title in ("hard L1, cm", "edge F1", "velocity, m/s"):
+        table.add_column(title)
     table.title = f"held-out terrain, {sampler} sampler"
     for name, row in {**result["methods"], "flat": result["flat"]}.items():
         table.add_row(
             name,
             f"{row['parameters'] / 1e6:.2f} M",
-            *(_mean_std(row, key) for key in ("l1_cm", "hard_l1_cm", "edge_f1")),
-            _mean_std(row, "velocity_l1"),
+            _mean_std(row, "l1_cm"),
+            f"{row['l1_cm_in_view']:.2f}",
+            f"{row['l1_cm_out_of_view']:.2f}",
+            *(_mean_std(row, k) for k in ("hard_l1_cm", "edge_f1", "velocity_l1")),
         )
     Console().print(table)
 

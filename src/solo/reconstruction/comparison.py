@@ -19,6 +19,7 @@ from solo.reconstruction.shards import Manifest
 from solo.reconstruction.training import fit
 from solo.reconstruction.windows import Batch, Recording
 from solo.robots import get_robot
+from solo.robots.view import cells_in_view
 
 FIRST_SCORED_STEP = 19
 SCORE_EVERY = 10
@@ -124,13 +125,24 @@ def predict_all(
 
 
 def evaluate(
-    predictor: Predictor, recording: Recording, title: str = "evaluating"
+    predictor: Predictor,
+    recording: Recording,
+    in_view: np.ndarray,
+    title: str = "evaluating",
 ) -> dict[str, Any]:
     """The metrics of one method on the held-out sets, and where the error lies.
 
+    Args:
+        predictor: The method.
+        recording: The held-out sets.
+        in_view: Cells that a robot sees which stands on flat ground, bool [Y, X].
+        title: Of the progress bar.
+
     Returns:
-        What `summarise` gives, and ``l1_cm_per_cell`` [Y, X], the mean over all frames:
-        rows from right to left of the robot, columns from back to front.
+        What `summarise` gives; ``l1_cm_per_cell`` [Y, X], the mean over all frames:
+        rows from right to left of the robot, columns from back to front; and its means
+        over the cells in view and over the others, ``l1_cm_in_view`` and
+        ``l1_cm_out_of_view``.
     """
     found = predict_all(predictor, recording, title)
     scores = score_frames(
@@ -144,6 +156,8 @@ def evaluate(
     per_cell = 100.0 * np.abs(found.height - found.true_height).mean(axis=0)
     return {
         **summarise(scores, labels),
+        "l1_cm_in_view": float(per_cell[in_view].mean()),
+        "l1_cm_out_of_view": float(per_cell[~in_view].mean()),
         "l1_cm_per_cell": per_cell.round(2).tolist(),
     }
 
@@ -223,6 +237,8 @@ def compare(
     has_extent = (data / "extent").is_dir()
     extent = cfg.open(data / "extent") if has_extent else None
     robot = get_robot(held_out.manifest.config["sampler"]["robot"])
+    stride = cfg.io.map_stride
+    in_view = cells_in_view(robot)[::stride, ::stride]
     flat = flat_predictor(robot.base_height_m)
     predictors: dict[str, Predictor] = {}
     result: dict[str, Any] = {"methods": {}, "extent_shift": {}}
@@ -231,14 +247,15 @@ def compare(
         predictor = predictors[method] = as_predictor(trained.model, cfg.device)
         result["methods"][method] = {
             "parameters": trained.num_parameters,
-            **evaluate(predictor, held_out, f"evaluating {method}"),
+            **evaluate(predictor, held_out, in_view, f"evaluating {method}"),
             "samples_per_s": trained.samples_per_s,
             "updates": trained.update,
             "curve": trained.curve,
         }
         if extent is not None:
             result["extent_shift"][method] = extent_shift(predictor, extent)
-    result["flat"] = {"parameters": 0, **evaluate(flat, held_out, "evaluating flat")}
+    result["flat"] = {"parameters": 0, **evaluate(flat, held_out, in_view)}
+    result["share_in_view"] = float(in_view.mean())
     if extent is not None:
         result["extent_shift"]["flat"] = extent_shift(flat, extent)
     settings = {k: v for k, v in vars(cfg).items() if k != "method"}
