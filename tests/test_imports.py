@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "solo"
 
-LEAVES = {"errors", "files", "gl", "progress"}
+LEAVES = {"allocator", "errors", "files", "gl", "progress"}
 WORLD = {"sim", "terrains", "sensors", "robots", "envs"}
 LEARNING = {"motions", "networks", "algorithms", "stages"}
 ALLOWED = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from solo.stages.processes import Processes, read_processes
+from solo.stages.processes import Processes, read_processes, take_cores
 from solo.stages.run_folder import checkpoints
 
 TRAIN = """
@@ -36,15 +36,45 @@ raise SystemExit(main([
 
 
 def test_each_process_has_its_gpu_and_shares_the_cpu(monkeypatch):
-    assert read_processes() == Processes(0, 0, 1)
-    for name, value in (("RANK", "5"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "8")):
-        monkeypatch.setenv(name, value)
+    assert read_processes() == Processes(0, 0, 1, 1)
+    for name, value in (("RANK", 5), ("LOCAL_RANK", 1), ("WORLD_SIZE", 8)):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     processes = read_processes()
-    assert processes == Processes(5, 1, 8)
+    assert processes == Processes(5, 1, 8, 4)
     assert not processes.is_first
     assert processes.device("cuda:0") == "cuda:1"
     assert processes.device("cpu") == "cpu"
     assert Processes().device("cuda:3") == "cuda:3"
+
+
+SHARES = [
+    ((0, 1), ((0,), (1,))),
+    ((2, 3, 5, 7, 8), ((2, 5, 8), (3, 7))),
+    ((4,), ((4,), ())),
+]
+"""Cores of a machine, and what each of two processes gets of them."""
+
+
+@pytest.mark.parametrize(("cores", "shares"), SHARES)
+def test_processes_of_a_machine_share_out_its_cores(monkeypatch, cores, shares):
+    taken, threads = [], []
+
+    def take(pid: int, mine: list[int]) -> None:
+        assert pid == 0  # This process.
+        taken.append(mine)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cores), raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", take, raising=False)
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    for local_rank, share in enumerate(shares):
+        take_cores(Processes(2 + local_rank, local_rank, 4, 2))
+        assert taken == ([list(share)] if share else [])
+        assert threads == ([len(share)] if share else [])
+        taken.clear()
+        threads.clear()
+    take_cores(Processes())  # Alone, a process keeps all.
+    assert taken == threads == []
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from solo.algorithms.ta_mse import TaMse
+from solo.allocator import keep_freed_memory
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import Stage
 from solo.motions.library import MotionLibrary
@@ -54,6 +55,8 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
         learning and everything else (logging, checkpoints). For the student also what
         TA-MSE costs more than MSE+PPO, as a share of an iteration.
     """
+    if cfg.device == "cpu":
+        keep_freed_memory()
     robot = get_robot("g1")
     motions = make_motions(robot, cfg.device)
     result: dict[str, Any] = {"profile": cfg.profile.name, "device": cfg.device}

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from solo.allocator import keep_freed_memory
 from solo.errors import SoloError
 from solo.networks.reconstruction.criterion import reconstruction_loss
 from solo.progress import make_progress
@@ -80,6 +81,8 @@ def fit(
     Raises:
         SoloError: Data or folder do not fit.
     """
+    if cfg.device == "cpu":
+        keep_freed_memory()
     recording = cfg.open(data / "train")
     state = _begin(cfg, recording, output, resume, factory)
     end = min(cfg.updates, stop_after or cfg.updates)

@@ -17,6 +17,7 @@ import torch
 import yaml
 
 from solo import __version__
+from solo.allocator import keep_freed_memory
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
@@ -25,7 +26,7 @@ from solo.motions.catalogue import make_clips
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.env_cfg import STAGES, make_stage_env_cfg
-from solo.stages.processes import leave_processes, read_processes
+from solo.stages.processes import leave_processes, read_processes, take_cores
 from solo.stages.profiles import Profile
 from solo.stages.run_folder import checkpoints, open_run
 from solo.stages.runner import Runner, VecEnv
@@ -102,6 +103,9 @@ def train(
         **(record or {}),
     }
     processes = read_processes()
+    if cfg.device == "cpu":
+        take_cores(processes)
+        keep_freed_memory()
     folder = open_run(cfg.output, config, cfg.resume)
     with folder if processes.is_first else nullcontext():
         if processes.is_first:
