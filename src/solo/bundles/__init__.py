@@ -1,4 +1,7 @@
-"""Policies that come with the package, as bundles of `solo export`.
+"""What comes with the package: a policy and a teacher.
+
+The policy is a bundle of `solo export`; the teacher is a run of `solo train pack`, for
+those who want to begin with a later stage, or to train it further.
 
 Each has a model card beside it: what it was trained on, what it can do and what not.
 """
@@ -21,3 +24,12 @@ def shipped_bundle() -> Path | None:
     """
     path = Path(__file__).parent / _SHIPPED
     return path if path.is_file() else None
+
+
+SHIPPED = "shipped"
+"""What to write on the command line instead of the path of a run."""
+
+
+def shipped_teacher() -> Path:
+    """Folder of the teacher that comes with the package, a packed run."""
+    return Path(__file__).parent / "g1_teacher"

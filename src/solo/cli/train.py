@@ -93,7 +93,8 @@ class TrainTeacher(_Train):
     symmetric: bool | None = None
     """Whether mirrored states get mirrored actions; as the profile says if left out."""
     start_from: Path | None = None
-    """Run folder or checkpoint of another teacher to start from."""
+    """Run folder or checkpoint of another teacher to start from; `shipped` is the one
+    that comes with the package (laptop profile)."""
 
     def run(self) -> dict[str, Any]:
         cfg = self._cfg("teacher")
@@ -108,7 +109,7 @@ class TrainTeacher(_Train):
 
         from solo.stages.teacher import train_teacher
 
-        return _report(train_teacher(cfg, self.start_from))
+        return _report(train_teacher(cfg, _run_of(self.start_from)))
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ class TrainStudent(_Train):
     symmetric: bool | None = None
     """Whether mirrored states get mirrored actions; as the profile says if left out."""
     teacher: Path | None = None
-    """Run folder or checkpoint of stage 1; a resumed run has it inside."""
+    """Run folder or checkpoint of stage 1; `shipped` is the one that comes with the
+    package (laptop profile). A resumed run has it inside."""
     objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
     """What the student learns from."""
 
@@ -135,7 +137,7 @@ class TrainStudent(_Train):
 
         from solo.stages.student import train_student
 
-        return _report(train_student(cfg, self.teacher, self.objective))
+        return _report(train_student(cfg, _run_of(self.teacher), self.objective))
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,13 @@ class TrainPerceptive(_Train):
                 self.reconstructor_checkpoint,
             )
         )
+
+
+def _run_of(path: Path | None) -> Path | None:
+    """The path, or the teacher that comes with the package."""
+    from solo.bundles import SHIPPED, shipped_teacher
+
+    return shipped_teacher() if path == Path(SHIPPED) else path
 
 
 def _with_symmetry(cfg: TrainCfg, symmetric: bool | None) -> TrainCfg:
