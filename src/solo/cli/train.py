@@ -98,11 +98,7 @@ class TrainTeacher(_Train):
 
     def run(self) -> dict[str, Any]:
         cfg = self._cfg("teacher")
-        if self.resume is not None and self.start_from is not None:
-            raise SoloError(
-                "--resume and --start-from are both given; a resumed run has its own "
-                "weights. Leave one of them out."
-            )
+        _check_start(self.resume, self.start_from)
         changes = {"mirror": self.mirror, "symmetric_teacher": self.symmetric}
         changes = {k: v for k, v in changes.items() if v is not None}
         cfg = replace(cfg, profile=replace(cfg.profile, **changes))
@@ -126,6 +122,9 @@ class TrainStudent(_Train):
     package (laptop profile). A resumed run has it inside."""
     objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
     """What the student learns from."""
+    start_from: Path | None = None
+    """Bundle, run folder or checkpoint of another student to start from; `shipped` is
+    the policy that comes with the package (laptop profile)."""
 
     def run(self) -> dict[str, Any]:
         if self.teacher is None and self.resume is None:
@@ -133,11 +132,13 @@ class TrainStudent(_Train):
                 "--teacher is missing: give a run folder or a checkpoint of "
                 "`solo train teacher`."
             )
+        _check_start(self.resume, self.start_from)
         cfg = _with_symmetry(self._cfg("student"), self.symmetric)
 
         from solo.stages.student import train_student
 
-        return _report(train_student(cfg, _run_of(self.teacher), self.objective))
+        teacher, start = _run_of(self.teacher), _policy_of(self.start_from)
+        return _report(train_student(cfg, teacher, self.objective, start))
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ class TrainPerceptive(_Train):
     reconstructor: Literal["qr", "start", "dpl", "qr_place"] = "qr"
     """What makes the map."""
     reconstructor_checkpoint: Path | None = None
-    """A reconstructor of `solo recon train` to start from."""
+    """A reconstructor to start from: a run of `solo recon train`, or a bundle;
+    `shipped` is the policy that comes with the package (laptop profile)."""
     objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
     """What the student learns from."""
 
@@ -175,7 +177,7 @@ class TrainPerceptive(_Train):
                 self.student,
                 self.reconstructor,
                 self.objective,
-                self.reconstructor_checkpoint,
+                _policy_of(self.reconstructor_checkpoint),
             )
         )
 
@@ -185,6 +187,21 @@ def _run_of(path: Path | None) -> Path | None:
     from solo.bundles import SHIPPED, shipped_teacher
 
     return shipped_teacher() if path == Path(SHIPPED) else path
+
+
+def _policy_of(path: Path | None) -> Path | None:
+    """The path, or the policy that comes with the package."""
+    from solo.bundles import SHIPPED, shipped_bundle
+
+    return shipped_bundle() if path == Path(SHIPPED) else path
+
+
+def _check_start(resume: Path | None, start_from: Path | None) -> None:
+    if resume is not None and start_from is not None:
+        raise SoloError(
+            "--resume and --start-from are both given; a resumed run has its own "
+            "weights. Leave one of them out."
+        )
 
 
 def _with_symmetry(cfg: TrainCfg, symmetric: bool | None) -> TrainCfg:

@@ -34,18 +34,63 @@ def read_torch(
     recipe = architecture["reconstructor"]
     reconstructor = make_reconstructor(recipe["name"], **recipe["fields"])
     graph = make_graph(student, reconstructor, streaming)
-    model = onnx.load(str(path))
-    weights = {w.name: numpy_helper.to_array(w) for w in model.graph.initializer}
+    weights = read_weights(path)
     state = graph.state_dict()
     for name in state:
         if name in weights:
-            state[name] = torch.from_numpy(weights[name].copy())
+            state[name] = weights[name]
         elif not name.endswith((".count", "._var")):  # Of no use but to learn on.
             raise SoloError(
                 f"The bundle {path.name!r} has no weight {name!r}. Export it again."
             )
     graph.load_state_dict(state)
     return graph
+
+
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """The weights of a bundle by the names they have in its `PolicyGraph`.
+
+    Raises:
+        SoloError: It cannot be read.
+    """
+    try:
+        model = onnx.load(str(path))
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise SoloError(
+            f"Cannot read the bundle {str(path)!r}: {reason}. Give a file that "
+            "`solo export` wrote."
+        ) from error
+    weights = {w.name: numpy_helper.to_array(w) for w in model.graph.initializer}
+    return {name: torch.from_numpy(value.copy()) for name, value in weights.items()}
+
+
+def read_student(path: Path) -> dict[str, torch.Tensor]:
+    """The student of a bundle by the names it has in training.
+
+    A bundle lacks what only learning needs: action noise, and the number of samples
+    that the normaliser has seen.
+    """
+    state = _part(read_weights(path), "student.")
+    for name in list(state):
+        if name.startswith("memory."):
+            state[f"rnn.rnn.{name.removeprefix('memory.')}"] = state.pop(name)
+    if "obs_normalizer._std" in state:
+        state["obs_normalizer._var"] = state["obs_normalizer._std"].square()
+    return state
+
+
+def read_reconstructor(path: Path) -> dict[str, torch.Tensor]:
+    """The reconstructor of a bundle by the names it has in training."""
+    return _part(read_weights(path), "reconstructor.")
+
+
+def _part(weights: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in weights.items()
+        if name.startswith(prefix)
+    }
 
 
 def make_student(recipe: Mapping[str, Any]) -> StudentModel:

@@ -17,6 +17,7 @@ from rsl_rl.modules import EmpiricalNormalization
 
 from solo.algorithms.perceptive_ta_mse import PerceptiveTaMse
 from solo.errors import SoloError, unknown_name
+from solo.export.read import read_reconstructor
 from solo.networks.reconstruction.interface import Reconstructor
 from solo.networks.student import StudentModel
 from solo.stages.env_cfg import STAGES
@@ -30,6 +31,7 @@ from solo.stages.perceptive_cfg import (
 from solo.stages.run_folder import find_checkpoint
 from solo.stages.runner import Runner, carry_curriculum, load_checkpoint
 from solo.stages.student import OBJECTIVES
+from solo.stages.student_start import BUNDLE
 from solo.stages.train import TrainCfg, make_motions, train
 
 
@@ -49,8 +51,8 @@ def train_perceptive(
             checkpoints hold everything.
         reconstructor: Key of `solo.networks.reconstruction.RECONSTRUCTORS`.
         objective: Key of `solo.stages.student.OBJECTIVES`.
-        reconstructor_checkpoint: Folder of a training by `solo recon train`, or its
-            checkpoint; None starts from nothing, as the paper does.
+        reconstructor_checkpoint: Folder of a training by `solo recon train`, its
+            checkpoint, or a bundle; None starts from nothing, as the paper does.
         perception: The reconstructor's part; the profile's if None.
 
     Raises:
@@ -144,22 +146,28 @@ def start_from_student(algorithm: PerceptiveTaMse, state: dict[str, Any]) -> Non
 
 
 def load_pretrained(model: Reconstructor, name: str, path: Path) -> None:
-    """Take over a reconstructor of `solo recon train`, its statistics included.
+    """Take over a reconstructor of `solo recon train` or of a bundle.
+
+    Its statistics of proprioception are included.
 
     Raises:
         SoloError: There is none, it cannot be read, or it is another network.
     """
     file = path / "checkpoint.pt" if path.is_dir() else path
+    method = name
     try:
-        saved = torch.load(file, map_location="cpu", weights_only=True)
-        method = saved["cfg"]["method"]
+        if path.suffix == BUNDLE:
+            weights = read_reconstructor(path)
+        else:
+            saved = torch.load(file, map_location="cpu", weights_only=True)
+            method, weights = saved["cfg"]["method"], saved["model"]
         if method == name:
-            model.load_state_dict(saved["model"])
+            model.load_state_dict(weights)
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise SoloError(
             f"Cannot take the reconstructor {str(file)!r}: {reason}. Give the folder "
-            "of a training by `solo recon train` with the same profile."
+            "of a training by `solo recon train`, or a bundle, with the same profile."
         ) from error
     if method != name:
         raise SoloError(

@@ -14,7 +14,13 @@ from solo.networks.ame_model import AmeModel
 from solo.networks.transfer import copy_matching
 from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.run_folder import find_checkpoint
-from solo.stages.runner import Runner, load_checkpoint, samples_as_steps
+from solo.stages.runner import (
+    Runner,
+    carry_curriculum,
+    load_checkpoint,
+    samples_as_steps,
+)
+from solo.stages.student_start import start_from_policy
 from solo.stages.train import TrainCfg, make_motions, train
 
 OBJECTIVES = {"ta-mse": (5.0, 1.0), "mse-ppo": (5.0, 0.0), "ppo": (0.0, 0.0)}
@@ -22,7 +28,10 @@ OBJECTIVES = {"ta-mse": (5.0, 1.0), "mse-ppo": (5.0, 0.0), "ppo": (0.0, 0.0)}
 
 
 def train_student(
-    cfg: TrainCfg, teacher: Path | None, objective: str = "ta-mse"
+    cfg: TrainCfg,
+    teacher: Path | None,
+    objective: str = "ta-mse",
+    start_from: Path | None = None,
 ) -> dict[str, Any]:
     """Distil a teacher into a student.
 
@@ -31,6 +40,11 @@ def train_student(
         teacher: Run folder or checkpoint of stage 1; None for a resumed run, whose
             checkpoints have the teacher inside.
         objective: Key of `OBJECTIVES`.
+        start_from: Bundle, or run folder or checkpoint of another student, whose
+            weights are taken over; see `solo.stages.student_start`.
+
+    Raises:
+        SoloError: A name is unknown, or a checkpoint or bundle does not fit.
     """
     if objective not in OBJECTIVES:
         raise unknown_name("objective", objective, OBJECTIVES, "Choose one of these.")
@@ -43,14 +57,19 @@ def train_student(
         algorithm = runner.alg
         assert isinstance(algorithm, TaMse)
         algorithm.load_teacher(state["actor_state_dict"])
+        env = runner.env.unwrapped
         student, expert = algorithm.actor, algorithm.teacher
         assert isinstance(student, AmeModel)
         assert isinstance(expert, AmeModel)
         copied = copy_matching(student, expert)
+        if start_from is not None:
+            source = start_from_policy(algorithm, start_from, state)
+            carry_curriculum(env, source["infos"]["env"])
+            print(f"Started from the student {str(start_from)!r}.")
+            return
         print(f"Copied {len(copied)} tensors of the teacher's map encoder.")
         # What eases in goes on where it was: the teacher knows nothing easier, nor
         # harder. The levels of the terrain begin anew.
-        env = runner.env.unwrapped
         env.common_step_counter = samples_as_steps(env, state["infos"]["env"])
 
     motions = make_motions(cfg.robot, cfg.device)
@@ -64,5 +83,6 @@ def train_student(
     record = {
         "teacher": None if checkpoint is None else str(checkpoint),
         "objective": objective,
+        "start_from": None if start_from is None else str(start_from),
     }
     return train(cfg, "student", learning, motions, prepare, record)
