@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from solo.evaluation.rollout import StepReport
+from solo.evaluation.rollout import Policy, StepReport
 from solo.evaluation.starts import Start
 
 WASTE = 1e9
@@ -69,15 +69,21 @@ class FakeEnv:
         return StepReport(position, fallen, diverged, {"step": measure})
 
 
-class FakePolicy:
+class FakePolicy(Policy):
     """Measures ``seen``, the number of steps before the one it acts in."""
 
     def __init__(self, num_slots: int) -> None:
         self.num_slots = num_slots
+        self.busy: set[int] = set()
+        self.asked = 0
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
-        pass
+        self.busy |= set(slots)
+
+    def end(self, slots: Sequence[int]) -> None:
+        self.busy -= set(slots)
 
     def act(self, observations: list[int]):
+        self.asked += len(self.busy)
         seen = np.array(observations, dtype=float)
         return torch.zeros(self.num_slots, 1), {"seen": seen}

@@ -109,9 +109,11 @@ def test_rollouts_of_a_bundle_end_and_safety_takes_over(both):
     protocol = replace(FLAT, rollouts=3, limits=LimitsCfg(time_s=1.6))
     cell = protocol.cells[0]
     env = make_sim_env(exported, protocol, cell, LANES)
+    policy = exported.make(env.env)
+    assert isinstance(policy, BundleRollouts)
     rollouts = run_rollouts(
         env,
-        exported.make(env.env),
+        policy,
         draw_starts(protocol, cell, 25),
         protocol.limits,
     )
@@ -119,6 +121,8 @@ def test_rollouts_of_a_bundle_end_and_safety_takes_over(both):
     # Nobody has trained it: it tips over, and the runtime damps on the way down.
     assert all(0.0 < r.measures["runtime_damped"] < 0.5 for r in rollouts)
     assert all(r.measures["height_map_l1_m"] > 0.0 for r in rollouts)
+    # Whose rollout has ended costs no inference.
+    assert all(policy.runtime(slot) is None for slot in range(LANES))
 
 
 @pytest.mark.slow

@@ -62,6 +62,16 @@ def test_measures_cover_the_terminal_step_and_nothing_after_it(num_slots):
         assert rollout.measures["seen"] == (rollout.steps - 1) / 2
 
 
+@pytest.mark.parametrize("num_slots", [1, 3, 16])
+def test_a_policy_is_told_who_walks(num_slots):
+    env, policy = FakeEnv(SCRIPTS, num_slots, 1), FakePolicy(num_slots)
+    starts = [make_start(i) for i in range(len(SCRIPTS))]
+    run_rollouts(env, policy, starts, LIMITS)
+    # Never for a slot that waits: 3 + 2 + 10 + 2 + 2 + 1 + 10 + 1 + 1 + 1 steps.
+    assert policy.asked == 33
+    assert not policy.busy
+
+
 def test_the_number_of_slots_changes_nothing():
     first = [r.to_dict() for r in run(1)[1]]
     for num_slots in (2, 5, 10, 32):

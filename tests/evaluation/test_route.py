@@ -13,7 +13,7 @@ import torch
 from solo.evaluation import route_evaluate as module
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import StartCfg
-from solo.evaluation.rollout import StepReport
+from solo.evaluation.rollout import Policy, StepReport
 from solo.evaluation.route import PAD_M, ROUTE, SIGHT_M, RouteProtocol, Stage, draw_leg
 from solo.evaluation.route_evaluate import describe_stage, evaluate_route
 from solo.evaluation.route_walk import walk_stage
@@ -64,7 +64,7 @@ class Walkers:
         return StepReport(position, fallen, np.zeros_like(fallen), {})
 
 
-class Eyes:
+class Eyes(Policy):
     """A policy whose map is wrong by a millimetre per metre along the stage."""
 
     def __init__(self, num_slots: int) -> None:

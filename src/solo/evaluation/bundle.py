@@ -79,7 +79,7 @@ class SlotRobot:
         """Nothing to let go of."""
 
 
-class BundleRollouts:
+class BundleRollouts(Policy):
     """A bundle in every slot; see `solo.evaluation.rollout.Policy`."""
 
     def __init__(self, bundle: Bundle, env: ManagerBasedRlEnv, robot: RobotCfg) -> None:
@@ -120,12 +120,17 @@ class BundleRollouts:
                 self._contract, robot, policy, operator, robot, self._cfg
             )
 
+    def end(self, slots: Sequence[int]) -> None:
+        """Save the time of ticking for nobody."""
+        for slot in slots:
+            self._runtimes[slot] = None
+
     def runtime(self, slot: int) -> Runtime | None:
-        """The runtime of a slot, to look at; None before the slot has begun."""
+        """The runtime of a slot, to look at; None if nobody walks there."""
         return self._runtimes[slot]
 
     def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
-        """One tick of every runtime that has begun.
+        """One tick of the runtime of every rollout.
 
         Returns:
             Actions [B, joints] that lead to the commanded joint targets, and measures.

@@ -10,11 +10,11 @@ import torch
 from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 
-from solo.evaluation.rollout import LANES
+from solo.evaluation.rollout import LANES, Policy
 from solo.evaluation.starts import Start
 
 
-class NetworkPolicy:
+class NetworkPolicy(Policy):
     """A network that acts on observation groups, without exploring.
 
     It is run on `LANES` slots at a time: matrix products round differently for other

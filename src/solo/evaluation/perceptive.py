@@ -57,7 +57,7 @@ Run = Callable[[Callable[[int, int, int], None], int], None]
 """``run(work, num_items)`` calls ``work(thread, lo, hi)`` until all items are done."""
 
 
-class PerceptivePolicy:
+class PerceptivePolicy(Policy):
     """Reconstructor and student, on `LANES` slots at a time; see `NetworkPolicy`.
 
     The Query Reconstructor keeps the visual tokens of older images, as on a robot; the

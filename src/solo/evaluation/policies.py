@@ -53,7 +53,7 @@ def open_policy(name: str, robot: str = "g1") -> PolicySource:
     return LOADERS[stage](checkpoint, run)
 
 
-class AgentPolicy:
+class AgentPolicy(Policy):
     """One of the agents that read the environment's state."""
 
     def __init__(self, agent: Agent, env: ManagerBasedRlEnv) -> None:
@@ -67,7 +67,7 @@ class AgentPolicy:
         return self._agent(self._env), {}
 
 
-class RandomPolicy:
+class RandomPolicy(Policy):
     """The random agent with a generator for each rollout."""
 
     def __init__(self, num_slots: int, num_actions: int, std: float = 0.5) -> None:

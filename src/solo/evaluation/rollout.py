@@ -106,11 +106,14 @@ class RolloutEnv(Protocol):
 
 
 class Policy(Protocol):
-    """What acts."""
+    """What acts. Those that have nothing to end inherit from it."""
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
         """Forget what was in some slots; rollouts begin there."""
         ...
+
+    def end(self, slots: Sequence[int]) -> None:
+        """Nobody looks at some slots any more, until rollouts begin there."""
 
     def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
         """Actions [B, joints], and measures [B] of the states acted in.
@@ -157,6 +160,8 @@ def run_rollouts(
                 values[slot] = 0.0
             if (start := running[slot]) is not None:
                 begun[slot] = start
+        if idle := [slot for slot in slots if slot not in begun]:
+            policy.end(idle)
         if begun:
             env.begin(list(begun), list(begun.values()))
             policy.begin(list(begun), list(begun.values()))

@@ -195,6 +195,9 @@ class _MappedPolicy:
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
         self._inner.begin(slots, starts)
 
+    def end(self, slots: Sequence[int]) -> None:
+        self._inner.end(slots)
+
     def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
         actions, seen = self._inner.act(observations)
         if MAP_ERROR in seen:
