@@ -42,7 +42,7 @@ def test_values_move_from_the_start_to_the_papers(env):
     push = env.event_manager.get_term_cfg("push_robot").params
     ease(env, 0.0)
     assert command.ranges.lin_vel_x == SMOKE.ease_in.lin_vel_x
-    assert command.rel_heading_envs == 0.0
+    assert command.rel_heading_envs == 1.0
     assert push["velocity_range"] == {"x": (0.0, 0.0), "y": (0.0, 0.0)}
     lift = env.reward_manager.get_term_cfg("swing_lift")
     assert lift.weight == SMOKE.ease_in.swing_weight

@@ -117,7 +117,6 @@ def _add_ease_in(
         "command/lin_vel_x": ease.lin_vel_x,
         "command/lin_vel_y": ease.lin_vel_y,
         "command/ang_vel_z": ease.ang_vel_z,
-        "command/rel_heading_envs": 0.0,
         "reward/swing_lift": ease.swing_weight,
         "event/reset_to_reference/probability": ease.reference_start,
         "event/reset_base/velocity_range": {},

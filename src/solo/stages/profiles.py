@@ -35,7 +35,12 @@ class EaseInCfg:
     lin_vel_y: tuple[float, float] = (0.0, 0.0)
     """Sideways command at the start, m/s."""
     ang_vel_z: tuple[float, float] = (-0.3, 0.3)
-    """Turning command at the start, rad/s; headings come in later."""
+    """Turning command at the start, rad/s.
+
+    It bounds how fast robots turn to their heading. All have a heading from the start:
+    who turns at a constant rate for 20 s walks in circles, and would be sent to easier
+    terrain however well it walks.
+    """
 
 
 @dataclass(frozen=True)
