@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from solo.bundles import shipped_bundle, shipped_teacher
-from solo.cli.train import TrainStudent
+from solo.cli.train import TrainStudent, TrainTeacher
 from solo.errors import SoloError
 from solo.export.read import read_reconstructor, read_student
 from solo.networks.reconstruction import make_reconstructor
@@ -72,10 +72,11 @@ def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
     student[noise] += 1.0
     torch.save(first, run / "model_0.pt")
     cfg = small(LAPTOP, tmp_path / "second")
-    train_student(cfg, shipped_teacher(), "ppo", start_from=run)
-    second = load_checkpoint(started["path"])
+    train_student(cfg, shipped_teacher(), "ppo", start_from=run, action_noise=0.5)
+    second = load_checkpoint(started["path"])["actor_state_dict"]
     for name, value in student.items():
-        assert torch.equal(second["actor_state_dict"][name], value), name
+        expected = value * 0.5 / value.mean() if name == noise else value
+        torch.testing.assert_close(second[name], expected, rtol=1e-6, atol=0.0)
 
 
 @pytest.mark.parametrize("problem", ["size", "stage", "truncated", "missing"])
@@ -99,9 +100,17 @@ def test_what_does_not_fit_gets_one_line(started, tmp_path, problem):
     assert "\n" not in str(error.value)
 
 
-def test_resume_and_start_exclude_each_other(tmp_path):
+def test_options_that_exclude_each_other(tmp_path):
     with pytest.raises(SoloError, match="both given"):
         TrainStudent(resume=tmp_path, start_from=tmp_path).run()
+    with pytest.raises(SoloError, match="without --start-from"):
+        TrainTeacher(action_noise=0.3).run()
+
+
+def test_no_noise_is_no_exploration(started, tmp_path):
+    cfg = small(LAPTOP, tmp_path / "run")
+    with pytest.raises(SoloError, match="must be above 0"):
+        train_teacher(cfg, shipped_teacher(), action_noise=0.0)
 
 
 def test_a_reconstructor_comes_out_of_a_bundle(tmp_path):

@@ -95,17 +95,21 @@ class TrainTeacher(_Train):
     start_from: Path | None = None
     """Run folder or checkpoint of another teacher to start from; `shipped` is the one
     that comes with the package (laptop profile)."""
+    action_noise: float | None = None
+    """With --start-from: mean deviation of the actions to explore with from now on; as
+    it was if left out."""
 
     def run(self) -> dict[str, Any]:
         cfg = self._cfg("teacher")
-        _check_start(self.resume, self.start_from)
+        _check_start(self.resume, self.start_from, self.action_noise)
         changes = {"mirror": self.mirror, "symmetric_teacher": self.symmetric}
         changes = {k: v for k, v in changes.items() if v is not None}
         cfg = replace(cfg, profile=replace(cfg.profile, **changes))
 
         from solo.stages.teacher import train_teacher
 
-        return _report(train_teacher(cfg, _run_of(self.start_from)))
+        start = _run_of(self.start_from)
+        return _report(train_teacher(cfg, start, self.action_noise))
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,9 @@ class TrainStudent(_Train):
     start_from: Path | None = None
     """Bundle, run folder or checkpoint of another student to start from; `shipped` is
     the policy that comes with the package (laptop profile)."""
+    action_noise: float | None = None
+    """With --start-from: mean deviation of the actions to explore with from now on; as
+    it was if left out, after a bundle as the teacher's."""
 
     def run(self) -> dict[str, Any]:
         if self.teacher is None and self.resume is None:
@@ -132,13 +139,15 @@ class TrainStudent(_Train):
                 "--teacher is missing: give a run folder or a checkpoint of "
                 "`solo train teacher`."
             )
-        _check_start(self.resume, self.start_from)
+        _check_start(self.resume, self.start_from, self.action_noise)
         cfg = _with_symmetry(self._cfg("student"), self.symmetric)
 
         from solo.stages.student import train_student
 
         teacher, start = _run_of(self.teacher), _policy_of(self.start_from)
-        return _report(train_student(cfg, teacher, self.objective, start))
+        return _report(
+            train_student(cfg, teacher, self.objective, start, self.action_noise)
+        )
 
 
 @dataclass(frozen=True)
@@ -196,7 +205,14 @@ def _policy_of(path: Path | None) -> Path | None:
     return shipped_bundle() if path == Path(SHIPPED) else path
 
 
-def _check_start(resume: Path | None, start_from: Path | None) -> None:
+def _check_start(
+    resume: Path | None, start_from: Path | None, action_noise: float | None
+) -> None:
+    if action_noise is not None and start_from is None:
+        raise SoloError(
+            "--action-noise is given without --start-from; a new run has its "
+            "profile's. Leave it out, or give what to start from."
+        )
     if resume is not None and start_from is not None:
         raise SoloError(
             "--resume and --start-from are both given; a resumed run has its own "

@@ -12,6 +12,7 @@ from solo.algorithms.ta_mse import TaMse
 from solo.errors import unknown_name
 from solo.networks.ame_model import AmeModel
 from solo.networks.transfer import copy_matching
+from solo.stages.exploration import set_action_noise
 from solo.stages.learning_cfg import make_student_cfg
 from solo.stages.run_folder import find_checkpoint
 from solo.stages.runner import (
@@ -32,6 +33,7 @@ def train_student(
     teacher: Path | None,
     objective: str = "ta-mse",
     start_from: Path | None = None,
+    action_noise: float | None = None,
 ) -> dict[str, Any]:
     """Distil a teacher into a student.
 
@@ -42,6 +44,8 @@ def train_student(
         objective: Key of `OBJECTIVES`.
         start_from: Bundle, or run folder or checkpoint of another student, whose
             weights are taken over; see `solo.stages.student_start`.
+        action_noise: Mean deviation of the actions to go on with; if None the other
+            student's, or the teacher's after a bundle.
 
     Raises:
         SoloError: A name is unknown, or a checkpoint or bundle does not fit.
@@ -65,6 +69,8 @@ def train_student(
         if start_from is not None:
             source = start_from_policy(algorithm, start_from, state)
             carry_curriculum(env, source["infos"]["env"])
+            if action_noise is not None:
+                set_action_noise(student, action_noise)
             print(f"Started from the student {str(start_from)!r}.")
             return
         print(f"Copied {len(copied)} tensors of the teacher's map encoder.")
@@ -84,5 +90,6 @@ def train_student(
         "teacher": None if checkpoint is None else str(checkpoint),
         "objective": objective,
         "start_from": None if start_from is None else str(start_from),
+        "action_noise": action_noise,
     }
     return train(cfg, "student", learning, motions, prepare, record)

@@ -6,19 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from solo.errors import SoloError
+from solo.stages.exploration import set_action_noise
 from solo.stages.learning_cfg import make_teacher_cfg
 from solo.stages.run_folder import find_checkpoint
 from solo.stages.runner import Runner, carry_curriculum, load_checkpoint
 from solo.stages.train import TrainCfg, make_motions, train
 
 
-def train_teacher(cfg: TrainCfg, start_from: Path | None = None) -> dict[str, Any]:
+def train_teacher(
+    cfg: TrainCfg, start_from: Path | None = None, action_noise: float | None = None
+) -> dict[str, Any]:
     """Train a teacher from scratch, from another one, or go on with one.
 
     Args:
         cfg: The run.
         start_from: Run folder or checkpoint of another teacher with networks of the
             same size, whose weights, optimiser and curriculum are taken over.
+        action_noise: Mean deviation of the actions to go on with; the other teacher's
+            if None.
 
     Raises:
         SoloError: The other teacher does not fit.
@@ -29,10 +34,15 @@ def train_teacher(cfg: TrainCfg, start_from: Path | None = None) -> dict[str, An
     def prepare(runner: Runner) -> None:
         if state is not None:
             start_from_teacher(runner, state)
+            if action_noise is not None:
+                set_action_noise(runner.alg.actor, action_noise)
 
     motions = make_motions(cfg.robot, cfg.device)
     learning = make_teacher_cfg(cfg.robot, cfg.profile, motions if cfg.amp else None)
-    record = {"start_from": None if checkpoint is None else str(checkpoint)}
+    record = {
+        "start_from": None if checkpoint is None else str(checkpoint),
+        "action_noise": action_noise,
+    }
     return train(cfg, "teacher", learning, motions, prepare, record)
 
 
