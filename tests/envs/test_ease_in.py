@@ -46,6 +46,8 @@ def test_values_move_from_the_start_to_the_papers(env):
     assert push["velocity_range"] == {"x": (0.0, 0.0), "y": (0.0, 0.0)}
     lift = env.reward_manager.get_term_cfg("swing_lift")
     assert lift.weight == SMOKE.ease_in.swing_weight
+    foothold = env.reward_manager.get_term_cfg("foothold_grad_penalty")
+    assert foothold.weight == SMOKE.ease_in.foothold_weight == 0.0
     ease(env, total / 2)
     low, high = SMOKE.ease_in.lin_vel_x
     assert command.ranges.lin_vel_x == pytest.approx(
@@ -57,6 +59,7 @@ def test_values_move_from_the_start_to_the_papers(env):
     assert command.rel_heading_envs == 1.0
     assert push["velocity_range"] == {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
     assert lift.weight == 0.0
+    assert foothold.weight == -5.0
 
 
 def test_episodes_begin_in_the_clips(env, motions):

@@ -118,6 +118,7 @@ def _add_ease_in(
         "command/lin_vel_y": ease.lin_vel_y,
         "command/ang_vel_z": ease.ang_vel_z,
         "reward/swing_lift": ease.swing_weight,
+        "reward/foothold_grad_penalty": ease.foothold_weight,
         "event/reset_to_reference/probability": ease.reference_start,
         "event/reset_base/velocity_range": {},
         f"event/{PUSH}/velocity_range": {},

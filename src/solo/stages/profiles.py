@@ -30,6 +30,12 @@ class EaseInCfg:
     """Share of the episodes that begin in a reference motion; at the end half of it."""
     swing_weight: float = 4.0
     """Weight of lifted feet at the start; 0 at the end."""
+    foothold_weight: float = 0.0
+    """Weight of feet across an edge at the start; the paper's -5 at the end.
+
+    A beginner has an edge under its foot in two of five steps on stairs and pays for it
+    what tracking its command earns: it learns to stay where it is.
+    """
     lin_vel_x: tuple[float, float] = (0.4, 0.8)
     """Forward command at the start, m/s."""
     lin_vel_y: tuple[float, float] = (0.0, 0.0)
