@@ -48,7 +48,10 @@ def test_values_move_from_the_start_to_the_papers(env):
     assert lift.weight == SMOKE.ease_in.swing_weight
     foothold = env.reward_manager.get_term_cfg("foothold_grad_penalty")
     assert foothold.weight == SMOKE.ease_in.foothold_weight == 0.0
+    ease(env, total / 4)
+    assert lift.weight == pytest.approx(SMOKE.ease_in.swing_weight / 2, abs=0.3)
     ease(env, total / 2)
+    assert lift.weight == 0.0
     low, high = SMOKE.ease_in.lin_vel_x
     assert command.ranges.lin_vel_x == pytest.approx(
         ((low - 0.5) / 2, (high + 1.0) / 2), abs=0.03

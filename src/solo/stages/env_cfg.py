@@ -117,7 +117,6 @@ def _add_ease_in(
         "command/lin_vel_x": ease.lin_vel_x,
         "command/lin_vel_y": ease.lin_vel_y,
         "command/ang_vel_z": ease.ang_vel_z,
-        "reward/swing_lift": ease.swing_weight,
         "reward/foothold_grad_penalty": ease.foothold_weight,
         "event/reset_to_reference/probability": ease.reference_start,
         "event/reset_base/velocity_range": {},
@@ -129,11 +128,12 @@ def _add_ease_in(
         **pose, "roll": (0.0, 0.0), "pitch": (0.0, 0.0)
     }  # fmt: skip
     start["event/reset_joints/scale"] = (0.9, 1.1)
-    cfg.curriculum["ease_in"] = CurriculumTermCfg(
-        func=mdp.ease_in,
-        params={
-            "start": start,
-            "env_steps": ease.env_steps,
-            "command_name": COMMAND,
-        },
-    )
+    swing = {"reward/swing_lift": ease.swing_weight}
+    for name, values, env_steps in (
+        ("ease_in", start, ease.env_steps),
+        ("swing_fades", swing, ease.swing_env_steps),
+    ):
+        cfg.curriculum[name] = CurriculumTermCfg(
+            func=mdp.ease_in,
+            params={"start": values, "env_steps": env_steps, "command_name": COMMAND},
+        )

@@ -29,7 +29,10 @@ class EaseInCfg:
     reference_start: float = 0.8
     """Share of the episodes that begin in a reference motion; at the end half of it."""
     swing_weight: float = 4.0
-    """Weight of lifted feet at the start; 0 at the end."""
+    """Weight of lifted feet at the start."""
+    swing_env_steps: float = 8.0e6
+    """Samples after which it is 0. It makes robots step; later it makes them step on
+    the spot."""
     foothold_weight: float = 0.0
     """Weight of feet across an edge at the start; the paper's -5 at the end.
 
@@ -167,7 +170,7 @@ SMOKE = Profile(
     replay=1000,
     init_std=0.5,
     max_init_level=0,
-    ease_in=EaseInCfg(env_steps=1000.0),
+    ease_in=EaseInCfg(env_steps=1000.0, swing_env_steps=500.0),
 )
 
 PROFILES = {p.name: p for p in (Profile(), REDUCED, LAPTOP, SMOKE)}
