@@ -35,11 +35,12 @@ def test_terms_of_the_environment():
     assert set(make_locomotion_env_cfg(G1).rewards) <= set(cfg.rewards)
     assert_defined(*cfg.rewards, *cfg.terminations)
     assert_defined(*(f"Episode_Metrics/{name}" for name in cfg.metrics))
-    assert {"terrain_levels", "ease_in", "assist"} == set(cfg.curriculum)
+    terms = {"terrain_levels", "ease_in", "swing_fades", "assist"}
+    assert terms == set(cfg.curriculum)
     assert_defined(
         "Curriculum/terrain_levels/mean", "Curriculum/terrain_levels/TERRAIN"
     )
-    assert_defined("Curriculum/ease_in", "Curriculum/assist")
+    assert_defined(*(f"Curriculum/{name}" for name in terms - {"terrain_levels"}))
 
 
 def test_what_evaluations_report():
