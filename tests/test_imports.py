@@ -23,7 +23,7 @@ ALLOWED = {
     "motions": {"robots"},
     "networks": {"sensors"},
     "algorithms": {"networks"},
-    "stages": WORLD | LEARNING,
+    "stages": WORLD | LEARNING | {"export"},
     "reconstruction": WORLD | {"motions", "networks"},
     "evaluation": WORLD | LEARNING | {"deploy", "export", "viewer"},
     "demo": WORLD | {"algorithms", "deploy", "evaluation", "viewer"},
