@@ -46,12 +46,15 @@ def test_values_move_from_the_start_to_the_papers(env):
     assert push["velocity_range"] == {"x": (0.0, 0.0), "y": (0.0, 0.0)}
     lift = env.reward_manager.get_term_cfg("swing_lift")
     assert lift.weight == SMOKE.ease_in.swing_weight
+    stride = env.reward_manager.get_term_cfg("stride")
+    assert stride.weight == 0.0
     foothold = env.reward_manager.get_term_cfg("foothold_grad_penalty")
     assert foothold.weight == SMOKE.ease_in.foothold_weight == 0.0
     ease(env, total / 4)
     assert lift.weight == pytest.approx(SMOKE.ease_in.swing_weight / 2, abs=0.3)
     ease(env, total / 2)
     assert lift.weight == 0.0
+    assert stride.weight == SMOKE.ease_in.stride_weight > 0.0
     low, high = SMOKE.ease_in.lin_vel_x
     assert command.ranges.lin_vel_x == pytest.approx(
         ((low - 0.5) / 2, (high + 1.0) / 2), abs=0.03

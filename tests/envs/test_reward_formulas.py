@@ -196,3 +196,12 @@ def test_swing_lift_is_earned_by_short_swings_of_one_foot():
     # Half of 8 cm; clipped; in flight; on one leg for too long; not moving.
     value = formulas.swing_lift(height, touching, air, moving)
     assert value.tolist() == pytest.approx([0.5, 1.0, 0.0, 0.0, 0.0])
+
+
+def test_a_speed_is_shared_along_its_command():
+    command = tensor([0.4, 0.0], [0.4, 0.0], [0.4, 0.0], [0.3, 0.4], [0.05, 0.0])
+    velocity = tensor([0.3, 0.2], [0.9, 0.0], [-0.2, 0.0], [0.3, 0.4], [0.0, 0.0])
+    # Three quarters, whatever goes sideways; no more than all; backwards; all of it;
+    # told to stand.
+    value = formulas.speed_share(command, velocity)
+    assert value.tolist() == pytest.approx([0.75, 1.0, 0.0, 1.0, 1.0])

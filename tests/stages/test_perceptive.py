@@ -128,6 +128,19 @@ def test_a_reconstructor_that_does_not_fit_gets_one_line(tmp_path, problem):
 
 
 @pytest.mark.slow
+def test_a_reconstructor_comes_out_of_another_run_of_the_stage(perceptive):
+    folder = perceptive[0].output
+    model = make_reconstructor("qr", io=IO, **SIZES["qr"])
+    load_pretrained(model, "qr", folder)
+    saved = load_checkpoint(find_checkpoint(folder))["reconstructor"]["model"]
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, saved[name]), name
+    other = make_reconstructor("start", io=IO)
+    with pytest.raises(SoloError, match="is 'qr', not 'start'"):
+        load_pretrained(other, "start", folder)
+
+
+@pytest.mark.slow
 def test_a_run_has_a_student_a_reconstructor_and_its_diagnostics(student, perceptive):
     cfg, summary = perceptive
     assert summary["iteration"] == 1

@@ -59,6 +59,8 @@ def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
     # What the bundle lacks is the teacher's.
     noise = "distribution.std_param"
     assert torch.equal(student[noise], teacher["actor_state_dict"][noise])
+    count = "obs_normalizer.count"
+    assert student[count] == teacher["actor_state_dict"][count] > 1_000_000
     for name, value in teacher["critic_state_dict"].items():
         assert torch.equal(first["critic_state_dict"][name], value), name
     groups = [s["optimizer_state_dict"]["param_groups"] for s in (first, teacher)]

@@ -13,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from solo.errors import SoloError
 from solo.robots.g1 import G1
 from solo.stages.curves import read_curves
+from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
 from solo.stages.profiles import LAPTOP, PROFILES, SMOKE, Profile
 from solo.stages.run_folder import CONFIG, find_checkpoint
 from solo.stages.runner import load_checkpoint
@@ -120,6 +121,24 @@ def test_student_and_its_baselines_train(teacher, tmp_path, objective):
     events.Reload()
     gaps = [events.Scalars(f"Loss/teacher_gap_on/{t}") for t in TERRAIN.variants]
     assert all(gap[-1].value > 0.0 for gap in gaps)
+
+
+def test_who_has_a_teacher_may_learn_faster():
+    def target(objective):
+        return make_student_cfg(G1, LAPTOP, None, *OBJECTIVES[objective])["algorithm"]
+
+    assert target("ta-mse")["desired_kl"] == LAPTOP.student_kl == 0.1
+    assert target("ppo")["desired_kl"] == 0.01
+    assert make_teacher_cfg(G1, LAPTOP, None)["algorithm"]["desired_kl"] == 0.01
+
+
+def test_more_robots_where_they_are_wanted(tmp_path):
+    weights = {"stairs_up_30": 2.0}
+    cfg = TrainCfg(G1, SMOKE, tmp_path, terrain=TERRAIN, terrain_weights=weights)
+    train_teacher(replace(cfg, iterations=1))
+    types = load_checkpoint(tmp_path / "model_0.pt")["infos"]["env"]["terrain_types"]
+    assert types.bincount().tolist() == [1 + 2, 1 + 4]
+    assert json.loads((tmp_path / CONFIG).read_text())["terrain_weights"] == weights
 
 
 def test_a_missing_teacher_gets_one_line(tmp_path):

@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg
+from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg, robot_shares
+from solo.errors import SoloError
 from solo.sim.collision import direct_contacts
 from solo.terrains import VARIANTS, TerrainSceneCfg, build_scene
 from solo.terrains.geometry import add_terrain
@@ -208,3 +209,23 @@ def test_entity_places_environments_on_all_variants_equally() -> None:
         terrain.terrain_origins.numpy(), terrain.terrain_scene.origins_m, atol=1e-6
     )
     assert terrain.spec.compile().ngeom == 5  # One height field, four border boxes.
+
+
+def test_terrains_can_have_more_robots_than_others() -> None:
+    np.testing.assert_allclose(
+        robot_shares(("flat", "boxes", "gap"), {"gap": 2.0, "flat": 0.5}),
+        [1 / 7, 2 / 7, 4 / 7],
+    )
+    with pytest.raises(SoloError, match="Unknown terrain 'lava'"):
+        robot_shares(("flat",), {"lava": 1.0})
+    for weight in (0.0, -1.0, float("nan")):
+        with pytest.raises(SoloError, match="must be above 0"):
+            robot_shares(("flat",), {"flat": weight})
+    cfg = GridTerrainCfg(
+        scene=TerrainSceneCfg(("flat", "boxes", "gap"), num_levels=1, border_m=1.0),
+        weights={"gap": 2.0, "flat": 0.5},
+        num_envs=24,
+    )
+    terrain = GridTerrain(cfg, device="cpu")
+    # mjlab gives one to each, and shares the other 21.
+    assert terrain.terrain_types.bincount().tolist() == [1 + 3, 1 + 6, 1 + 12]

@@ -13,7 +13,7 @@ from pathlib import Path
 _SHIPPED = "g1.onnx"
 """The trained perceptive policy of the Unitree G1."""
 
-SHIPPED_DIFFICULTY = 0.2
+SHIPPED_DIFFICULTY = 0.3
 """How difficult a terrain it is shown on unless told otherwise; see its card."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,9 @@ class _Train:
     """Seed."""
     device: str = "auto"
     """auto, cpu or cuda:0; auto is CUDA if there is one."""
+    terrain_weights: dict[str, float] = field(default_factory=dict)
+    """Robots on a terrain relative to the others, e.g. `rough_fine 4 gap 2`; equal, as
+    in the paper, if left out."""
     no_amp: bool = False
     """Train without the motion prior."""
     logger: Literal["tensorboard", "wandb"] = "tensorboard"
@@ -80,6 +83,7 @@ class _Train:
             resume=self.resume is not None,
             amp=not self.no_amp,
             logger=self.logger,
+            terrain_weights=self.terrain_weights,
         )
 
 
@@ -165,8 +169,11 @@ class TrainPerceptive(_Train):
     reconstructor: Literal["qr", "start", "dpl", "qr_place"] = "qr"
     """What makes the map."""
     reconstructor_checkpoint: Path | None = None
-    """A reconstructor to start from: a run of `solo recon train`, or a bundle;
-    `shipped` is the policy that comes with the package (laptop profile)."""
+    """A reconstructor to start from: a run of `solo recon train` or of this stage, or a
+    bundle; `shipped` is the policy that comes with the package (laptop profile)."""
+    warm_up: int | None = None
+    """Iterations at the start in which the reconstructor alone learns; as the profile
+    says if left out. One that knows this student's walk needs few."""
     objective: Literal["ta-mse", "mse-ppo", "ppo"] = "ta-mse"
     """What the student learns from."""
 
@@ -179,7 +186,16 @@ class TrainPerceptive(_Train):
         cfg = _with_symmetry(self._cfg("perceptive"), self.symmetric)
 
         from solo.stages.perceptive import train_perceptive
+        from solo.stages.perceptive_cfg import perception_of
 
+        perception = perception_of(cfg.profile)
+        if self.warm_up is not None:
+            check_at_least("warm_up", self.warm_up, 0)
+            perception = replace(
+                perception,
+                warm_up_iterations=self.warm_up,
+                warm_up_updates=perception.warm_up_updates or perception.updates,
+            )
         return _report(
             train_perceptive(
                 cfg,
@@ -187,6 +203,7 @@ class TrainPerceptive(_Train):
                 self.reconstructor,
                 self.objective,
                 _policy_of(self.reconstructor_checkpoint),
+                perception,
             )
         )
 

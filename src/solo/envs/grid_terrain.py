@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import mujoco
@@ -10,6 +11,7 @@ import torch
 from mjlab.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
 from mjlab.utils import spec_config as spec_cfg
 
+from solo.errors import SoloError, unknown_name
 from solo.terrains.geometry import add_terrain
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene, TerrainSceneCfg
@@ -21,6 +23,9 @@ class GridTerrainCfg(TerrainEntityCfg):
 
     scene: TerrainSceneCfg = field(default_factory=TerrainSceneCfg)
     """Variants, levels, sizes and seed, or strips (`solo.terrains.strip`)."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Robots on a variant relative to the others; 1, as in the paper, if not named."""
 
     textures: tuple[spec_cfg.TextureCfg, ...] = ()
     """None by default: the terrain paints each patch in the colour of its family."""
@@ -66,12 +71,33 @@ class GridTerrain(TerrainEntity):
         self._terrain_scene = self.cfg.scene.build()
         add_terrain(self._spec, self._terrain_scene)
 
-        num_columns = len(self.variant_names)
-        proportions = np.full(num_columns, 1.0 / num_columns)
-        self._configure_env_origins(self._terrain_scene.origins_m, proportions)
+        self._configure_env_origins(
+            self._terrain_scene.origins_m,
+            robot_shares(self.variant_names, self.cfg.weights),
+        )
         self._flat_patches: dict[str, torch.Tensor] = {}
         self._flat_patch_radii: dict[str, float] = {}
         if self.cfg.debug_vis:
             self._add_env_origin_sites()
             self._add_terrain_origin_sites()
             self._add_flat_patch_sites()
+
+
+def robot_shares(variants: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
+    """Share of the robots on each variant, [columns]; mjlab puts one on each at least.
+
+    Raises:
+        SoloError: A weight names no variant of the scene, or is not positive.
+    """
+    for name, weight in weights.items():
+        if name not in variants:
+            raise unknown_name(
+                "terrain", name, variants, "Weights are for terrains of the scene."
+            )
+        if not weight > 0.0:
+            raise SoloError(
+                f"The weight of terrain {name!r} is {weight:g}; it must be above 0. "
+                "Leave it out for the same share as the others."
+            )
+    shares = np.array([weights.get(name, 1.0) for name in variants])
+    return shares / shares.sum()

@@ -126,6 +126,17 @@ def foothold_grad_penalty(
     return (penalty * in_contact).sum(dim=1) * is_forward
 
 
+def speed_share(command_xy: Tensor, vel_xy_h: Tensor, moving: float = 0.1) -> Tensor:
+    """Share of the commanded planar velocity [B, 2] that is reached, 0 to 1; [B].
+
+    The velocity along the command counts, not what goes beyond it. Commands below
+    ``moving`` m/s are reached by whatever the robot does.
+    """
+    squared = command_xy.square().sum(dim=1)
+    share = (command_xy * vel_xy_h).sum(dim=1) / squared.clamp_min(moving**2)
+    return torch.where(squared < moving**2, torch.ones_like(share), share).clamp(0, 1)
+
+
 def swing_lift(
     foot_height_m: Tensor,
     in_contact: Tensor,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from mjlab.sim import MujocoCfg
 
 from solo.envs import mdp
 from solo.envs.events_cfg import PUSH
+from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.names import COMMAND, FEET_CONTACT
 from solo.envs.observations_cfg import BLURRED_VELOCITY, Stage, make_blurred_velocity
@@ -33,6 +36,7 @@ def make_stage_env_cfg(
     *,
     num_envs: int | None = None,
     seed: int = 0,
+    terrain_weights: Mapping[str, float] | None = None,
     **changes: Any,
 ) -> ManagerBasedRlEnvCfg:
     """Configure the environment of a stage.
@@ -44,6 +48,7 @@ def make_stage_env_cfg(
         motions: Reference motions for the starts of episodes.
         num_envs: Other number of environments than the profile's.
         seed: Seed.
+        terrain_weights: Robots on a terrain relative to the others; equal if None.
         **changes: Other arguments of ``make_locomotion_env_cfg``.
     """
     timestep, decimation = profile.physics
@@ -63,7 +68,8 @@ def make_stage_env_cfg(
         cfg.observations[BLURRED_VELOCITY] = make_blurred_velocity(
             profile.velocity_error
         )
-    assert cfg.scene.terrain is not None
+    assert isinstance(cfg.scene.terrain, GridTerrainCfg)
+    cfg.scene.terrain.weights = dict(terrain_weights or {})
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
     if profile.ease_in is not None:
         _add_ease_in(cfg, profile.ease_in, motions, robot)
@@ -99,14 +105,12 @@ def _add_ease_in(
     cfg: ManagerBasedRlEnvCfg, ease: EaseInCfg, motions: MotionLibrary, robot: RobotCfg
 ) -> None:
     feet = SceneEntityCfg("robot", body_names=tuple(f.body for f in robot.feet))
+    steps = {"sensor_name": FEET_CONTACT, "command_name": COMMAND, "asset_cfg": feet}
     cfg.rewards["swing_lift"] = RewardTermCfg(
-        func=mdp.swing_lift,
-        weight=0.0,
-        params={
-            "sensor_name": FEET_CONTACT,
-            "command_name": COMMAND,
-            "asset_cfg": feet,
-        },
+        func=mdp.swing_lift, weight=0.0, params=steps
+    )
+    cfg.rewards["stride"] = RewardTermCfg(
+        func=mdp.stride, weight=ease.stride_weight, params=deepcopy(steps)
     )
     cfg.events["reset_to_reference"] = EventTermCfg(
         func=mdp.reset_to_reference,
@@ -128,7 +132,7 @@ def _add_ease_in(
         **pose, "roll": (0.0, 0.0), "pitch": (0.0, 0.0)
     }  # fmt: skip
     start["event/reset_joints/scale"] = (0.9, 1.1)
-    swing = {"reward/swing_lift": ease.swing_weight}
+    swing = {"reward/swing_lift": ease.swing_weight, "reward/stride": 0.0}
     for name, values, env_steps in (
         ("ease_in", start, ease.env_steps),
         ("swing_fades", swing, ease.swing_env_steps),

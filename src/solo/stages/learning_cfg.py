@@ -70,6 +70,8 @@ def make_student_cfg(
         profile, motions, "solo.algorithms.ta_mse:TaMse", entropy=0.002
     )
     algorithm |= {"mse_weight": mse_weight, "penalty_weight": penalty_weight}
+    if mse_weight > 0.0:  # Without a teacher to match, the target is PPO's.
+        algorithm["desired_kl"] = profile.student_kl
     return {
         **_runner(profile),
         "obs_groups": {

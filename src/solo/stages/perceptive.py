@@ -28,7 +28,7 @@ from solo.stages.perceptive_cfg import (
     perception_of,
     with_camera,
 )
-from solo.stages.run_folder import find_checkpoint
+from solo.stages.run_folder import checkpoints, find_checkpoint
 from solo.stages.runner import Runner, carry_curriculum, load_checkpoint
 from solo.stages.student import OBJECTIVES
 from solo.stages.student_start import BUNDLE
@@ -51,8 +51,9 @@ def train_perceptive(
             checkpoints hold everything.
         reconstructor: Key of `solo.networks.reconstruction.RECONSTRUCTORS`.
         objective: Key of `solo.stages.student.OBJECTIVES`.
-        reconstructor_checkpoint: Folder of a training by `solo recon train`, its
-            checkpoint, or a bundle; None starts from nothing, as the paper does.
+        reconstructor_checkpoint: Folder of a training by `solo recon train` or of
+            stage 3, a checkpoint, or a bundle; None starts from nothing, as the paper
+            does.
         perception: The reconstructor's part; the profile's if None.
 
     Raises:
@@ -146,28 +147,36 @@ def start_from_student(algorithm: PerceptiveTaMse, state: dict[str, Any]) -> Non
 
 
 def load_pretrained(model: Reconstructor, name: str, path: Path) -> None:
-    """Take over a reconstructor of `solo recon train` or of a bundle.
+    """Take over a reconstructor of `solo recon train`, of stage 3 or of a bundle.
 
     Its statistics of proprioception are included.
 
     Raises:
         SoloError: There is none, it cannot be read, or it is another network.
     """
-    file = path / "checkpoint.pt" if path.is_dir() else path
+    file = path
+    if path.is_dir():
+        offline = path / "checkpoint.pt"
+        file = checkpoints(path)[-1] if checkpoints(path) else offline
     method = name
     try:
         if path.suffix == BUNDLE:
             weights = read_reconstructor(path)
         else:
             saved = torch.load(file, map_location="cpu", weights_only=True)
-            method, weights = saved["cfg"]["method"], saved["model"]
+            if "reconstructor" in saved:
+                saved = saved["reconstructor"]
+                method, weights = saved["name"], saved["model"]
+            else:
+                method, weights = saved["cfg"]["method"], saved["model"]
         if method == name:
             model.load_state_dict(weights)
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise SoloError(
             f"Cannot take the reconstructor {str(file)!r}: {reason}. Give the folder "
-            "of a training by `solo recon train`, or a bundle, with the same profile."
+            "of a training by `solo recon train` or `solo train perceptive`, or a "
+            "bundle, with the same profile."
         ) from error
     if method != name:
         raise SoloError(

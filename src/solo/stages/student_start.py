@@ -18,15 +18,20 @@ from solo.stages.runner import load_checkpoint
 BUNDLE = ".onnx"
 """How the name of a bundle ends."""
 
+NORMALIZER_COUNT = "obs_normalizer.count"
+"""Number of samples that a normaliser has seen, among the weights of a model."""
+
 
 def start_from_policy(
     algorithm: TaMse, path: Path, teacher: dict[str, Any]
 ) -> dict[str, Any]:
     """Take over the student of a bundle, or student, critic and optimiser of a run.
 
-    A bundle has the student alone. Critic, motion prior, action noise and learning
-    rate are then the teacher's, which walks as well: with the first learning rate and
-    a critic that knows nothing, the first updates would undo what the student can do.
+    A bundle has the student alone. Critic, motion prior, action noise, learning rate
+    and the age of the normaliser are then the teacher's, which walks as well: with the
+    first learning rate and a critic that knows nothing, the first updates would undo
+    what the student can do, and a normaliser that has seen nothing would forget what it
+    knows with the first observation.
 
     Args:
         algorithm: Receives them, in place; its teacher is loaded already.
@@ -56,12 +61,12 @@ def start_from_policy(
 
 
 def _take_bundle(algorithm: TaMse, path: Path, teacher: dict[str, Any]) -> None:
-    noise = {
+    taken = {
         name: value
         for name, value in teacher["actor_state_dict"].items()
-        if name.startswith("distribution.")
+        if name.startswith("distribution.") or name == NORMALIZER_COUNT
     }
-    student = algorithm.actor.state_dict() | noise | read_student(path)
+    student = algorithm.actor.state_dict() | taken | read_student(path)
     algorithm.actor.load_state_dict(student)
     algorithm.load(teacher, {"critic": True} | _motion_prior(teacher), strict=True)
     algorithm.learning_rate = teacher["optimizer_state_dict"]["param_groups"][0]["lr"]

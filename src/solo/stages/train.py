@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,8 @@ class TrainCfg:
     """"tensorboard" or "wandb"."""
     terrain: TerrainSceneCfg | None = None
     """Other terrain than the paper's."""
+    terrain_weights: Mapping[str, float] = field(default_factory=dict)
+    """Robots on a terrain relative to the others; the paper's are equal."""
 
 
 def train(
@@ -99,6 +101,7 @@ def train(
         "iterations": iterations,
         "device": cfg.device,
         "amp": cfg.amp,
+        "terrain_weights": dict(cfg.terrain_weights),
         "versions": _versions(),
         **(record or {}),
     }
@@ -119,6 +122,7 @@ def train(
             num_envs=cfg.num_envs,
             seed=cfg.seed + processes.rank,
             terrain=cfg.terrain,
+            terrain_weights=cfg.terrain_weights,
         )
         learning_cfg["logger"] = LOGGERS[cfg.logger]
         if processes.is_first and not cfg.resume:

@@ -173,6 +173,24 @@ def swing_lift(
     )
 
 
+def stride(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    command_name: str,
+    asset_cfg: SceneEntityCfg,
+) -> Tensor:
+    """Lifted feet, as far as they lead where the robot is told to go.
+
+    Not in the paper: a hint that stays when `swing_lift` has gone.
+    """
+    data = _robot(env)
+    vel_h = quat_apply_inverse(
+        yaw_quat(data.root_link_quat_w), data.root_link_vel_w[:, :3]
+    )
+    share = formulas.speed_share(_command(env, command_name)[:, :2], vel_h[:, :2])
+    return share * swing_lift(env, sensor_name, command_name, asset_cfg)
+
+
 class foothold_grad_penalty:
     """Feet placed across an edge while the robot moves forward."""
 
