@@ -136,16 +136,3 @@ def test_environments_in_several_passes_equal_one_pass(monkeypatch, streaming):
         torch.testing.assert_close(parts[name], value, rtol=0, atol=1e-5)
     for a, b in zip(new_state or (), parts_state or (), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-5)
-
-
-def test_students_take_smaller_steps_at_the_end_of_the_stage():
-    """From the configured KL target to PPO's, along the reconstructor's cosine."""
-    env = TinyPerceptiveEnv()
-    algorithm = make_perceptive(env, learner={"iterations": 2})
-    algorithm._first_kl = 0.09
-    targets = []
-    for _ in range(3):
-        roll_out(algorithm, env)
-        algorithm.update()
-        targets.append(algorithm.desired_kl)
-    assert targets == pytest.approx([0.09, 0.05, 0.01])

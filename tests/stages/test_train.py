@@ -123,12 +123,17 @@ def test_student_and_its_baselines_train(teacher, tmp_path, objective):
     assert all(gap[-1].value > 0.0 for gap in gaps)
 
 
-def test_who_has_a_teacher_may_learn_faster():
-    def target(objective):
-        return make_student_cfg(G1, LAPTOP, None, *OBJECTIVES[objective])["algorithm"]
+def test_how_much_a_teacher_counts_is_the_profiles():
+    def algorithm(objective, **stage):
+        cfg = make_student_cfg(G1, LAPTOP, None, *OBJECTIVES[objective], **stage)
+        return [cfg["algorithm"][k] for k in ("mse_weight", "penalty_weight")], (
+            cfg["algorithm"]["desired_kl"]
+        )
 
-    assert target("ta-mse")["desired_kl"] == LAPTOP.student_kl == 0.1
-    assert target("ppo")["desired_kl"] == 0.01
+    assert algorithm("ta-mse") == ([5.0, 1.0], 0.1)
+    assert algorithm("ta-mse", is_perceptive=True) == ([0.2, 0.04], 0.02)
+    assert algorithm("mse-ppo", is_perceptive=True) == ([0.2, 0.0], 0.02)
+    assert algorithm("ppo") == ([0.0, 0.0], 0.01)
     assert make_teacher_cfg(G1, LAPTOP, None)["algorithm"]["desired_kl"] == 0.01
 
 

@@ -40,9 +40,6 @@ from solo.algorithms.ta_mse import TaMse, peek
 from solo.errors import SoloError
 from solo.networks.reconstruction.interface import Outputs
 
-PPO_KL = 0.01
-"""Target KL divergence of the paper's PPO, at which the stage ends."""
-
 
 class PerceptiveTaMse(TaMse):
     """TA-MSE whose student sees the estimates of a reconstructor that learns along."""
@@ -72,7 +69,6 @@ class PerceptiveTaMse(TaMse):
         """
         super().__init__(actor, critic, storage, teacher, **settings)
         self.learner, self.perceiver = learner, perceiver
-        self._first_kl = self.desired_kl
         self.check_every = check_every
         self._raw: TensorDict | None = None
         self._seen: TensorDict | None = None
@@ -108,24 +104,12 @@ class PerceptiveTaMse(TaMse):
 
     def update(self) -> dict[str, float]:
         """Update the student, then the reconstructor; report both."""
-        self.desired_kl = self._kl_target()
         losses = super().update()
         losses |= self._errors.pop_means(self.terrain) | self._checks
         self._checks = {}
         losses |= self.learner.update()
         self.perceiver.weights_changed()
         return losses
-
-    def _kl_target(self) -> float:
-        """The configured target at first, along the reconstructor's cosine to PPO's.
-
-        A student that has few samples per update and takes large steps is another one
-        after every iteration, good on stairs now and on rough ground then; small steps
-        at the end leave the mean of them. The paper's target is PPO's throughout.
-        """
-        assert self._first_kl is not None
-        left = self.learner.learning_rate() / self.learner.cfg.learning_rate
-        return PPO_KL + left * (self._first_kl - PPO_KL)
 
     def _perceive(
         self, obs: TensorDict, dones: torch.Tensor | None = None

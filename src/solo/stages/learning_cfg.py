@@ -59,6 +59,8 @@ def make_student_cfg(
     motions: MotionLibrary | None,
     mse_weight: float = 5.0,
     penalty_weight: float = 1.0,
+    *,
+    is_perceptive: bool = False,
 ) -> dict[str, Any]:
     """TA-MSE for the student; both weights 0 is PPO, the second 0 is MSE+PPO."""
     student = _actor(robot, profile, "solo.networks.student:StudentModel")
@@ -69,9 +71,11 @@ def make_student_cfg(
     algorithm = _algorithm(
         profile, motions, "solo.algorithms.ta_mse:TaMse", entropy=0.002
     )
-    algorithm |= {"mse_weight": mse_weight, "penalty_weight": penalty_weight}
+    pull, kl = profile.teacher_pull[is_perceptive], profile.student_kl[is_perceptive]
+    algorithm["mse_weight"] = pull * mse_weight
+    algorithm["penalty_weight"] = pull * penalty_weight
     if mse_weight > 0.0:  # Without a teacher to match, the target is PPO's.
-        algorithm["desired_kl"] = profile.student_kl
+        algorithm["desired_kl"] = kl
     return {
         **_runner(profile),
         "obs_groups": {

@@ -122,7 +122,9 @@ def make_perceptive_cfg(
         raise unknown_name(
             "reconstructor", reconstructor, RECONSTRUCTORS, "Choose one of these."
         )
-    cfg = make_student_cfg(robot, profile, motions, mse_weight, penalty_weight)
+    cfg = make_student_cfg(
+        robot, profile, motions, mse_weight, penalty_weight, is_perceptive=True
+    )
     cfg["obs_groups"]["actor"] = list(STUDENT_GROUPS)
     cfg["algorithm"]["class_name"] = "solo.algorithms.perceptive_ta_mse:PerceptiveTaMse"
     io = make_io(robot, profile, perception)

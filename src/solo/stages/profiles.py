@@ -94,12 +94,19 @@ class Profile:
     """Transitions of the policy that the discriminator remembers."""
     init_std: float = 1.0
     """Deviation of the first actions; not stated in the paper."""
-    student_kl: float = 0.01
+    student_kl: tuple[float, float] = (0.01, 0.01)
     """Target KL divergence of the updates in stages 2 and 3, which sets their learning
     rate; stage 1 and students without a teacher keep the paper's.
 
-    Matching the teacher needs no trust region, its gradient is exact; at 0.01 and with
-    little noise the rate stays at its floor.
+    With the teacher's full weight and little noise its gradient alone uses up 0.01 at
+    the smallest learning rate there is.
+    """
+    teacher_pull: tuple[float, float] = (1.0, 1.0)
+    """Factor on both weights of TA-MSE, lambda and beta, in stages 2 and 3.
+
+    1 sums the squared distance over joints, as the paper's equations do; 1 / 25 is its
+    mean, as the name says. A student that sees estimates cannot do all that its teacher
+    does, and with the sum it tries nothing else.
     """
     velocity_error: float = 0.0
     """Deviation of an error on the velocity that the student sees in stage 2, m/s.
@@ -148,7 +155,8 @@ LAPTOP = Profile(
     discriminator_updates=8,
     discriminator_batch=1024,
     replay=20_000,
-    student_kl=0.1,
+    student_kl=(0.1, 0.02),
+    teacher_pull=(1.0, 1 / 25),
     velocity_error=0.15,
     depth="laptop",
     init_std=0.8,
