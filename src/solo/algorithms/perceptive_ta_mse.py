@@ -37,6 +37,7 @@ from solo.algorithms.reconstruction import (
     ReconstructionLearnerCfg,
 )
 from solo.algorithms.ta_mse import TaMse, peek
+from solo.algorithms.teacher_matching import compute_disagreement
 from solo.errors import SoloError
 from solo.networks.reconstruction.interface import Outputs
 
@@ -142,7 +143,7 @@ class PerceptiveTaMse(TaMse):
         return self.perceiver.estimate(obs, None if is_first else dones)
 
     def _gap(self, seen: TensorDict) -> torch.Tensor:
-        return self._disagree(peek(self.actor, seen), peek(self.teacher, seen))
+        return compute_disagreement(peek(self.actor, seen), peek(self.teacher, seen))
 
     def train_mode(self) -> None:
         """Set train mode for everything that learns."""

@@ -30,7 +30,7 @@ What the paper leaves open, and the choice here:
 - The penalty is not multiplied by the control step of 0.02 s, unlike mjlab's task
   rewards. In numbers: with 25 joints, each 0.1 off, l = 0.25 per step, while perfect
   tracking earns 0.16. As long as a step costs more than it earns, falling early pays
-  off; `penalty_weight` and `reduction="mean"` (l = 0.01) are there for that, and both
+  off; a smaller `penalty_weight` is there for that (`Profile.teacher_pull`), and both
   `ta_penalty` and `amp_task_part` are logged per step.
 - At a time-out rsl_rl adds gamma * V(s) to the reward. V predicts penalised returns,
   so later penalties are in it.
@@ -51,7 +51,6 @@ from tensordict import TensorDict
 from solo.algorithms.ppo_amp import PpoAmp
 from solo.algorithms.teacher_matching import (
     TEACHER_ACTION,
-    Reduction,
     TeacherMatching,
     compute_disagreement,
 )
@@ -74,7 +73,6 @@ class TaMse(PpoAmp):
         teacher: MLPModel,
         mse_weight: float = 5.0,
         penalty_weight: float = 1.0,
-        reduction: Reduction = "sum",
         **settings: Any,
     ) -> None:
         """Set up the student's learning.
@@ -86,7 +84,6 @@ class TaMse(PpoAmp):
             teacher: Same action space as the student; it is frozen here.
             mse_weight: The paper's lambda.
             penalty_weight: The paper's beta.
-            reduction: Over joints; the paper's equations sum.
             **settings: Settings of `PpoAmp` and of rsl_rl's PPO.
         """
         super().__init__(actor, critic, storage, **settings)
@@ -95,16 +92,13 @@ class TaMse(PpoAmp):
                 f"TA-MSE weights are {mse_weight} and {penalty_weight}; they must not "
                 "be negative."
             )
-        if reduction not in ("sum", "mean"):
-            raise ValueError(f"Reduction is {reduction!r}; allowed: 'sum', 'mean'.")
         self.teacher = teacher.to(self.device).eval().requires_grad_(False)
         self.teacher_loaded = False
         self.terrain: Terrain | None = None
         """For the gap on each terrain."""
         self.penalty_weight = penalty_weight
-        self.reduction: Reduction = reduction
         symmetry: Any = self.symmetry
-        self._matching = TeacherMatching(mse_weight, reduction, symmetry)
+        self._matching = TeacherMatching(mse_weight, symmetry)
         self.symmetry = cast(Any, self._matching)
         steps, envs = storage.num_transitions_per_env, storage.num_envs
         storage.observations[TEACHER_ACTION] = torch.zeros_like(storage.actions)
@@ -128,7 +122,9 @@ class TaMse(PpoAmp):
         with torch.no_grad():
             teacher = self.teacher(obs)
             student = self.actor.output_mean
-            self.disagreement[self.storage.step] = self._disagree(student, teacher)
+            self.disagreement[self.storage.step] = compute_disagreement(
+                student, teacher
+            )
         labelled = obs.clone(recurse=False)
         labelled[TEACHER_ACTION] = teacher
         self.transition.observations = labelled
@@ -149,7 +145,7 @@ class TaMse(PpoAmp):
         """Put the penalties into the rewards, then compute returns and advantages."""
         if self.penalty_weight > 0.0:
             with torch.no_grad():
-                self.disagreement[-1] = self._disagree(
+                self.disagreement[-1] = compute_disagreement(
                     peek(self.actor, obs), peek(self.teacher, obs)
                 )
             within = (self.storage.dones == 0).squeeze(-1)  # [T, B]
@@ -168,9 +164,6 @@ class TaMse(PpoAmp):
         gaps = mean_per_terrain(self.disagreement[:-1], self.terrain)
         losses |= {f"teacher_gap_on/{name}": gap for name, gap in gaps.items()}
         return losses
-
-    def _disagree(self, student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
-        return compute_disagreement(student, teacher, self.reduction)
 
     def save(self) -> dict:
         """What `PpoAmp` saves, and the teacher: resuming needs no second file."""

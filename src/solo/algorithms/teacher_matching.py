@@ -12,7 +12,7 @@ rsl_rl then shuffles, splits and pads them exactly as the observations they belo
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from rsl_rl.extensions import Symmetry
@@ -23,19 +23,14 @@ from rsl_rl.utils import unpad_trajectories
 TEACHER_ACTION = "teacher_action"
 """Name of the group with the teacher's mean actions [B, joints] in the storage."""
 
-Reduction = Literal["sum", "mean"]
 
-
-def compute_disagreement(
-    student: torch.Tensor, teacher: torch.Tensor, reduction: Reduction = "sum"
-) -> torch.Tensor:
+def compute_disagreement(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
     """Squared distance of two mean actions [..., joints], over joints: [...].
 
     The paper's equations have the squared norm, hence the sum; its name for it, MSE,
     would be the mean, which is smaller by the number of joints (25).
     """
-    squares = (student - teacher).square()
-    return squares.sum(dim=-1) if reduction == "sum" else squares.mean(dim=-1)
+    return (student - teacher).square().sum(dim=-1)
 
 
 class TeacherMatching:
@@ -44,18 +39,14 @@ class TeacherMatching:
     mirror_loss_coeff = 1.0
     """Weights are applied here already: there may be two losses."""
 
-    def __init__(
-        self, weight: float, reduction: Reduction, symmetry: Symmetry | None = None
-    ) -> None:
+    def __init__(self, weight: float, symmetry: Symmetry | None = None) -> None:
         """Stand in for `symmetry`, which keeps its effect.
 
         Args:
             weight: The paper's lambda.
-            reduction: Over joints.
             symmetry: rsl_rl's extension if it is configured as well.
         """
         self.weight = weight
-        self.reduction: Reduction = reduction
         self.symmetry = symmetry
         self.use_mirror_loss = weight > 0.0 or (
             symmetry is not None and symmetry.use_mirror_loss
@@ -84,9 +75,7 @@ class TeacherMatching:
         student = actor.output_mean[:original_batch_size]
         if self.weight == 0.0:
             student = student.detach()
-        matching = compute_disagreement(
-            student, batch.privileged_actions, self.reduction
-        ).mean()
+        matching = compute_disagreement(student, batch.privileged_actions).mean()
         total = self.weight * matching
         self._count += 1
         self._add("teacher_mse", matching)
