@@ -162,7 +162,8 @@ def test_symmetry_augmentation_works_together_with_amp():
         symmetry_cfg={"data_augmentation_func": mirror, "use_data_augmentation": True},
     )
     losses = run_iteration(algorithm, env)
-    assert losses["symmetry"] == 0.0
+    # Rows of one batch may round differently, depending on the processor.
+    assert losses["symmetry"] == pytest.approx(0.0, abs=1e-12)
     assert losses["amp_discriminator"] > 0.0
 
 
