@@ -124,16 +124,20 @@ def test_student_and_its_baselines_train(teacher, tmp_path, objective):
 
 
 def test_how_much_a_teacher_counts_is_the_profiles():
-    def algorithm(objective, **stage):
+    def settings(objective, **stage):
         cfg = make_student_cfg(G1, LAPTOP, None, *OBJECTIVES[objective], **stage)
-        return [cfg["algorithm"][k] for k in ("mse_weight", "penalty_weight")], (
-            cfg["algorithm"]["desired_kl"]
+        algorithm = cfg["algorithm"]
+        return (
+            algorithm["mse_weight"],
+            algorithm["penalty_weight"],
+            algorithm["desired_kl"],
+            cfg["actor"]["distribution_cfg"]["init_std"],
         )
 
-    assert algorithm("ta-mse") == ([5.0, 1.0], 0.1)
-    assert algorithm("ta-mse", is_perceptive=True) == ([0.2, 0.04], 0.02)
-    assert algorithm("mse-ppo", is_perceptive=True) == ([0.2, 0.0], 0.02)
-    assert algorithm("ppo") == ([0.0, 0.0], 0.01)
+    assert settings("ta-mse") == (5.0, 1.0, 0.1, 0.3)
+    assert settings("ta-mse", is_perceptive=True) == (0.2, 0.04, 0.02, 0.3)
+    assert settings("mse-ppo", is_perceptive=True) == (0.2, 0.0, 0.02, 0.3)
+    assert settings("ppo") == (0.0, 0.0, 0.01, 0.8)
     assert make_teacher_cfg(G1, LAPTOP, None)["algorithm"]["desired_kl"] == 0.01
 
 

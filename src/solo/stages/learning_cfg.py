@@ -74,8 +74,9 @@ def make_student_cfg(
     pull, kl = profile.teacher_pull[is_perceptive], profile.student_kl[is_perceptive]
     algorithm["mse_weight"] = pull * mse_weight
     algorithm["penalty_weight"] = pull * penalty_weight
-    if mse_weight > 0.0:  # Without a teacher to match, the target is PPO's.
+    if mse_weight > 0.0:  # Who has no teacher to follow explores and learns by PPO.
         algorithm["desired_kl"] = kl
+        student["distribution_cfg"]["init_std"] = profile.student_std
     return {
         **_runner(profile),
         "obs_groups": {

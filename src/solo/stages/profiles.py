@@ -94,6 +94,11 @@ class Profile:
     """Transitions of the policy that the discriminator remembers."""
     init_std: float = 1.0
     """Deviation of the first actions; not stated in the paper."""
+    student_std: float = 1.0
+    """The same of a student that has a teacher to follow.
+
+    It need not explore, and who stumbles at random learns from stumbles.
+    """
     student_kl: tuple[float, float] = (0.01, 0.01)
     """Target KL divergence of the updates in stages 2 and 3, which sets their learning
     rate; stage 1 and students without a teacher keep the paper's.
@@ -155,6 +160,7 @@ LAPTOP = Profile(
     discriminator_updates=8,
     discriminator_batch=1024,
     replay=20_000,
+    student_std=0.3,
     student_kl=(0.1, 0.02),
     teacher_pull=(1.0, 1 / 25),
     velocity_error=0.15,
