@@ -144,8 +144,8 @@ FAULTS = {
     "action_range": (wild_action, "damp", 0.0),
     "policy_error": (crash, "damp", 0.0),
     "nan_state": (nan_state, "damp", 0.0),
-    "joint_position": (bent, "damp", 0.0),
-    "joint_velocity": (fast, "damp", 0.0),
+    "joint_position": (bent, "damp", 0.06),
+    "joint_velocity": (fast, "damp", 0.06),
     "tilt": (fallen, "damp", 0.0),
     "robot_error": (unplugged, "stop", 0.0),
 }
@@ -190,6 +190,22 @@ def test_a_fault_has_its_reaction_within_one_tick(tmp_path, name):
     assert record["time_s"][-1] == pytest.approx(rig.now)
     assert record["faults"][-1] != 0
     assert not record["faults"][:-1].any()
+
+
+def test_a_stumble_is_no_fault(rig):
+    """Joints over their limits for two ticks, again and again, and then for four."""
+    rig.walk()
+    for _ in range(3):
+        fast(rig)
+        rig.tick(2)
+        rig.robot.joint_vel = np.zeros(3)
+        rig.tick()
+        assert rig.runtime.phase == Phase.WALKING
+    assert not rig.runtime.recorder.fault_counts
+    fast(rig)
+    rig.tick(4)
+    assert rig.runtime.phase == Phase.DAMPING
+    assert rig.runtime.recorder.fault_counts == {"joint_velocity": 1}
 
 
 def test_a_fault_that_lasts_is_written_once_and_a_held_robot_goes_on(rig, tmp_path):

@@ -32,6 +32,7 @@ from solo.deploy.recorder import Recorder
 from solo.deploy.runtime_cfg import RuntimeCfg
 from solo.deploy.safety import (
     Fault,
+    JointPatience,
     Reaction,
     check_action,
     check_ages,
@@ -79,6 +80,7 @@ class Runtime:
         self._damping = damping_command(
             num_joints, self.cfg.damping_scale * contract.joints.kd
         )
+        self._patience = JointPatience(self.cfg.safety)
         self._observer = Observer(contract)
         self._filter = CommandFilter(self.cfg.command, contract.period_s)
         self._action = np.zeros(num_joints)
@@ -149,7 +151,8 @@ class Runtime:
             ages[2] if is_walking else 0.0,
         )
         if state is not None:
-            faults += check_state(cfg.safety, joints, state)
+            found = check_state(cfg.safety, joints, state)
+            faults += self._patience.lasting(found, now)
         self._enter(next_phase(self.phase, request, worst(faults), self.is_up), state)
 
         is_held = worst(faults) == Reaction.HOLD

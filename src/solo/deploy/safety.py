@@ -1,4 +1,4 @@
-"""Checks of what was measured and of what the policy wants, as pure functions.
+"""Checks of what was measured and of what the policy wants; all but one are pure.
 
 Each check names its fault and the reaction it asks for. What the reactions mean:
 
@@ -59,6 +59,10 @@ class SafetyCfg:
     every joint."""
     pos_margin_rad: float = 0.15
     """How far beyond its limit a joint may be measured: stops and gears give way."""
+    max_joint_fault_s: float = 0.05
+    """How long joints may be beyond their limits. Chosen because a foot that hits an
+    edge throws ankle or knee over them for one tick or two: damping at once makes a
+    fall of every stumble, and no motor is hurt in that time."""
     max_tilt_deg: float = 60.0
     """Tilt of the base from which no step recovers."""
 
@@ -163,6 +167,27 @@ def check_state(
         message = f"the base leans by {tilt_deg:.0f} deg (allowed {cfg.max_tilt_deg:g})"
         faults.append(Fault("tilt", cfg.tilt, message))
     return faults
+
+
+class JointPatience:
+    """Holds back faults of joints until they have lasted, see `SafetyCfg`."""
+
+    NAMES = ("joint_position", "joint_velocity")
+
+    def __init__(self, cfg: SafetyCfg) -> None:
+        self._max_s = cfg.max_joint_fault_s
+        self._since: dict[str, float] = {}
+
+    def lasting(self, faults: Iterable[Fault], now: float) -> list[Fault]:
+        """The faults of this tick that count; call it every tick."""
+        found = list(faults)
+        self._since = {f.name: self._since.get(f.name, now) for f in found}
+        return [
+            fault
+            for fault in found
+            if fault.name not in self.NAMES
+            or now - self._since[fault.name] > self._max_s
+        ]
 
 
 def check_action(
