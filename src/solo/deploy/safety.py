@@ -62,7 +62,7 @@ class SafetyCfg:
     max_joint_fault_s: float = 0.05
     """How long joints may be beyond their limits. Chosen because a foot that hits an
     edge throws ankle or knee over them for one tick or two: damping at once makes a
-    fall of every stumble, and no motor is hurt in that time."""
+    fall of a stumble, see ``docs/deploy.md``."""
     max_tilt_deg: float = 60.0
     """Tilt of the base from which no step recovers."""
 
