@@ -19,16 +19,19 @@ endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TEST := $(BIN)/python -m pytest
 
-.PHONY: help sync demo check format type test test-fast bench-sim docs clean
+.PHONY: help sync demo check format type test test-fast fuzz bench-sim docs pictures lock clean
 
 help:
 	@echo "make demo       install, then let the policy walk the indoor course"
 	@echo "make test       install, then run all tests"
 	@echo "make test-fast  the tests that take seconds"
+	@echo "make fuzz       damaged files and odd options, FUZZ=10000 of them"
 	@echo "make check      lint and types"
 	@echo "make format     format the code"
 	@echo "make bench-sim  measure the simulation"
-	@echo "make docs       redraw the pictures of the documentation"
+	@echo "make docs       build the documentation, strictly and without network"
+	@echo "make pictures   redraw the pictures of the documentation"
+	@echo "make lock       write the checksums of what a robot installs"
 	@echo "make clean      remove .venv and caches"
 
 sync: $(VENV)/installed
@@ -45,6 +48,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	    $(PIP) install "torch==$(TORCH_VERSION)"; }; \
 	fi
 	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
+	@# The model of the Booster T1, for examples/booster_t1.py; nothing of it is imported.
+	@$(PIP) install --constraint constraints.txt --no-deps holosoma || \
+	  echo "The model of the Booster T1 is not to be had here; its example will be skipped."
 	@touch $@
 
 demo: sync
@@ -68,15 +74,26 @@ test: sync
 test-fast: sync
 	$(TEST) --numprocesses auto --dist loadfile -m "not slow"
 
+FUZZ ?= 10000
+fuzz: sync
+	$(BIN)/python -m tests.fuzz --inputs $(FUZZ)
+
 bench-sim: sync
 	$(BIN)/solo bench sim --json bench-sim.json
 
 docs: sync
+	$(BIN)/mkdocs build --quiet
+	@echo "Open build/site/index.html, or with search: $(PYTHON) -m http.server -d build/site"
+
+pictures: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
 	$(BIN)/solo depth show --output docs/images/depth.png
 	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
 	$(BIN)/solo demo --headless --output build/demo
 	cp build/demo/demo.gif docs/images/demo.gif
+
+lock: sync
+	$(BIN)/python .ci/lock.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache build dist

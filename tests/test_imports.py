@@ -11,37 +11,60 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "solo"
 
-LEAVES = {"allocator", "errors", "files", "gl", "progress"}
+LEAVES = {
+    "allocator",
+    "checkpoints",
+    "errors",
+    "files",
+    "gl",
+    "names",
+    "progress",
+    "result_files",
+    "results",
+}
 WORLD = {"sim", "terrains", "sensors", "robots", "envs"}
-LEARNING = {"motions", "networks", "algorithms", "stages"}
+LEARNING = {
+    "motions",
+    "networks",
+    "reconstruction",
+    "algorithms",
+    "tasks",
+    "runs",
+    "stages",
+}
 ALLOWED = {
     "terrains": set(),
     "sim": set(),
     "sensors": {"terrains"},
     "robots": {"sensors"},
-    "envs": WORLD,
+    "envs": WORLD | {"mjlab_tasks"},
     "motions": {"robots"},
     "networks": {"sensors"},
-    "algorithms": {"networks"},
-    "stages": WORLD | LEARNING | {"export"},
+    "algorithms": {"networks", "reconstruction"},
+    "tasks": WORLD | {"motions", "networks", "reconstruction", "algorithms"},
+    "runs": WORLD | LEARNING - {"stages"} | {"bundles", "deploy", "export"},
+    "stages": WORLD | LEARNING | {"bundles", "export"},
     "reconstruction": WORLD | {"motions", "networks"},
-    "evaluation": WORLD | LEARNING | {"deploy", "export", "viewer"},
-    "demo": WORLD | {"algorithms", "deploy", "evaluation", "viewer"},
+    "evaluation": WORLD | LEARNING | {"deploy", "export", "pictures"},
     "bundles": set(),
-    "report": set(),
+    "report": {"evaluation"},
     "deploy": set(),
-    "export": {"networks", "robots", "sensors", "deploy"},
-    "viewer": WORLD | {"motions"},
-    "bench": WORLD | LEARNING | {"deploy", "export"},
+    "export": {"networks", "reconstruction", "robots", "sensors", "deploy"},
+    "pictures": WORLD | {"motions"},
+    "viewer": WORLD
+    | {"motions", "networks", "reconstruction", "bundles", "deploy", "evaluation"}
+    | {"pictures"},
+    "bench": WORLD | LEARNING | {"bundles", "deploy", "export"},
     "cli": WORLD
     | LEARNING
     | {
-        "reconstruction",
+        "ablations",
+        "mjlab_tasks",
         "evaluation",
-        "demo",
         "bundles",
         "deploy",
         "export",
+        "pictures",
         "viewer",
         "report",
         "bench",

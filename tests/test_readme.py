@@ -1,15 +1,19 @@
-"""The commands of the README, as they stand there."""
+"""The commands of README and docs, as they stand there."""
 
 from __future__ import annotations
 
+import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from solo.cli.main import main
+from solo.cli.main import main, parse, split_verb
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 SMALLER = {
     "train": ["--iterations", "1", "--num-envs", "8"],
     "eval": ["--rollouts", "1", "--num-envs", "1", "--terrains", "gap"],
@@ -17,17 +21,53 @@ SMALLER = {
 """What makes a command of the paper's size short: how often, never how large."""
 
 
-def commands(heading: str) -> list[list[str]]:
-    """The words of each command in the first code block below a heading."""
-    section = README.read_text().split(f"\n## {heading}\n", 1)[1]
-    block = section.split("```sh\n", 1)[1].split("```", 1)[0]
-    return [shlex.split(line) for line in block.splitlines()]
+def commands(text: str) -> list[list[str]]:
+    """The words of each `solo` command in the shell blocks of a page."""
+    blocks = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S))
+    lines = blocks.replace("\\\n", " ").splitlines()
+    words = (shlex.split(line.replace(" & ", " "), comments=True) for line in lines)
+    return [w for w in words if w[:1] == ["solo"] and "$" not in " ".join(w)]
+
+
+def inline_commands(text: str) -> list[list[str]]:
+    """The complete commands in running text: with an option, without choices."""
+    found = re.findall(r"`(solo [^`]* --[^`]*)`", text)
+    return [shlex.split(line) for line in found if not re.search(r"\||\.\.\.", line)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_command_parses(page):
+    text = page.read_text()
+    for words in commands(text) + inline_commands(text):
+        verb, options = split_verb(words[1:])
+        if "--help" not in options:
+            parse(verb, options)
+
+
+def test_commands_that_no_longer_parse_are_found():
+    (words,) = inline_commands(
+        "Run `solo terrains show --hardness 3` and `solo tasks`."
+    )
+    with pytest.raises(SystemExit):
+        parse(*split_verb(words[1:]))
+
+
+@pytest.mark.slow
+def test_the_python_of_the_quickstart_runs():
+    text = (ROOT / "docs/quickstart.md").read_text()
+    (script,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace("num_envs=256", "num_envs=2")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
 def test_the_papers_size_runs_from_training_to_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = commands("Train at the paper's size")
+    found = commands((ROOT / "docs/scaling.md").read_text())
     assert [words[1] for words in found] == [
         "train", "train", "train", "export", "eval", "report",
     ]  # fmt: skip

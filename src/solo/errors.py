@@ -13,6 +13,20 @@ class SoloError(Exception):
     """
 
 
+class FieldError(SoloError):
+    """A value of a config that cannot be; the command line names the option instead."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        """Say which field and what is wrong with it, e.g. ``is 0; it must be 1``."""
+        super().__init__(f"{field} {problem}")
+        self.field, self.problem = field, problem
+
+    @property
+    def as_option(self) -> str:
+        """The same about an option of the command line."""
+        return f"--{self.field.replace('_', '-')} {self.problem}"
+
+
 def unknown_name(kind: str, found: str, allowed: Iterable[str], hint: str) -> SoloError:
     """The error for a name that is not in a closed set."""
     return SoloError(f"Unknown {kind} {found!r}. Allowed: {', '.join(allowed)}. {hint}")

@@ -5,40 +5,121 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
+import stat
+import sys
+import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from solo.errors import SoloError
 
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path`` and rename it when the block succeeds.
+    """Yield a temporary path; what is written there takes the place of ``path``.
 
-    A kill or a full disk leaves the old file, or none, but never half of one.
+    A kill or a full disk leaves the old file, or none, but never half of one. Links are
+    followed. What is no file (a device, a pipe, the standard output) is written to and
+    stays what it is.
 
     Raises:
         SoloError: The file cannot be written.
     """
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    temporary = None
     try:
+        is_stream = _is_stream(path)
+        target = path if is_stream else Path(os.path.realpath(path))
+        folder = Path(tempfile.gettempdir()) if is_stream else target.parent
+        # Short whatever the name: file systems allow 255 bytes.
+        name = f".{target.stem[:40]}.{os.getpid()}.{threading.get_native_id()}"
+        temporary = folder / f"{name}{target.suffix[:20]}"
         yield temporary
-        os.replace(temporary, path)
+        if is_stream:
+            _pour(temporary, target)
+        else:
+            os.replace(temporary, target)
     except OSError as error:
         raise SoloError(
             f"Cannot write {str(path)!r}: {error.strerror or error}. "
             "Choose a folder that exists, is writable and has space."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            with suppress(OSError):  # What went wrong before is what to tell.
+                temporary.unlink(missing_ok=True)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is no file, or is where a stream of this process leads to."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    is_file = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return not is_file or _stream_at(status) is not None
+
+
+def _stream_at(status: os.stat_result) -> int | None:
+    """Standard output or error, if that is where they lead to."""
+    for stream in (1, 2):
+        with suppress(OSError):  # Closed.
+            if os.path.samestat(status, os.fstat(stream)):
+                return stream
+    return None
+
+
+def _pour(source: Path, target: Path) -> None:
+    sys.stdout.flush()
+    stream = _stream_at(target.stat())
+    # Opening the path of a redirected output would begin the file anew.
+    opened = os.dup(stream) if stream is not None else os.open(target, os.O_WRONLY)
+    with source.open("rb") as read, os.fdopen(opened, "wb") as write:
+        shutil.copyfileobj(read, write)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a result as JSON."""
     with written_aside(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def read_json(path: Path, hint: str) -> dict[str, Any]:
+    """Read a JSON object; ``hint`` says what to do if that fails.
+
+    Raises:
+        SoloError: It is not there, damaged, or something else.
+    """
+    try:
+        value = json.loads(path.read_text())
+        if not isinstance(value, dict):
+            raise ValueError(f"it holds a {type(value).__name__}, not an object")
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SoloError(f"Cannot read {str(path)!r}: {reason}. {hint}") from error
+    return value
+
+
+def read_npz(path: Path, hint: str) -> dict[str, np.ndarray]:
+    """Read all arrays of an NPZ file; ``hint`` says what to do if that fails.
+
+    Raises:
+        SoloError: It is not there, damaged, or holds more than plain arrays.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return dict(archive)
+    # The archive, its compression and the arrays fail in as many ways.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise SoloError(
+            f"{str(path)!r} is not a whole .npz file of plain arrays ({reason}). {hint}"
+        ) from error
 
 
 @contextmanager

@@ -7,10 +7,10 @@ import torch
 
 from solo.algorithms.discriminator import (
     Discriminator,
+    ReplayBuffer,
     compute_losses,
     compute_style_reward,
 )
-from solo.algorithms.replay import ReplayBuffer
 
 
 def test_style_reward_by_hand():

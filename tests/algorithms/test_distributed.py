@@ -10,7 +10,13 @@ import torch.distributed
 from torch.multiprocessing.spawn import spawn
 
 from solo.algorithms.ta_mse import TaMse
-from tests.algorithms.tiny import TinyEnv, TinyMotions, make_cfg, run_iteration
+from tests.algorithms.tiny import (
+    ACTION_SCALE,
+    TinyEnv,
+    TinyMotions,
+    make_cfg,
+    run_iteration,
+)
 
 
 def learn(rank: int, folder: str) -> None:
@@ -26,6 +32,7 @@ def learn(rank: int, folder: str) -> None:
         recurrent=True,
         amp_cfg=amp_cfg,
         motions=TinyMotions(),
+        action_scale=ACTION_SCALE,
     )
     cfg["multi_gpu"] = {"global_rank": rank, "local_rank": rank, "world_size": 2}
     algorithm = TaMse.construct_algorithm(env.get_observations(), env, cfg, "cpu")

@@ -18,11 +18,18 @@ from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 
 from solo.algorithms import mirror
-from solo.algorithms.mirror import AXIAL, POLAR, MirrorMaps, joint_mirror, swap_sides
-from solo.algorithms.mirror_loss import LeanSymmetry
+from solo.algorithms.mirror import (
+    AXIAL,
+    POLAR,
+    LeanSymmetry,
+    MirrorMaps,
+    joint_mirror,
+    swap_sides,
+)
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
 from solo.errors import SoloError
-from solo.robots import ROBOTS
+from solo.names import ROBOTS
+from solo.robots import get_robot
 from solo.robots.g1 import G1
 from solo.robots.view import standing_pose
 from solo.terrains.scene import TerrainSceneCfg
@@ -104,7 +111,7 @@ def mirrored_state(state: np.ndarray, joints: mirror.SignedMap) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("robot", ROBOTS.values(), ids=lambda robot: robot.name)
+@pytest.mark.parametrize("robot", map(get_robot, ROBOTS), ids=list(ROBOTS))
 def test_robots_are_symmetric_in_pose_scale_and_limits(robot):
     model, _ = standing_pose(robot)
     joints = joint_mirror(model, robot.joint_names)

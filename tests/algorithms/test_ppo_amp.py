@@ -9,9 +9,8 @@ import pytest
 import torch
 from rsl_rl.algorithms import PPO
 
-from solo.algorithms.amp import MotionPrior
-from solo.algorithms.amp_cfg import AmpCfg
-from solo.algorithms.ppo_amp import PpoAmp
+from solo.algorithms.amp import AmpCfg, MotionPrior
+from solo.algorithms.ppo_amp import PpoAmp, cap_action_std
 from solo.errors import SoloError
 from tests.algorithms.tiny import (
     AMP_DIM,
@@ -51,6 +50,37 @@ def test_amp_off_is_rsl_rl_ppo_to_the_bit(recurrent):
         assert set(losses) == {"value", "surrogate", "entropy"}
         results.append(all_parameters(algorithm))
     assert_same(*results)
+
+
+def test_the_critic_keeps_its_own_learning_rate():
+    """The KL target moves the actor's rate and leaves the critic's alone."""
+    env = TinyEnv()
+    own = {"schedule": "adaptive", "desired_kl": 1e-9, "critic_learning_rate": 3e-3}
+    algorithm = make_algorithm(PpoAmp, env, False, **own)
+    run_iteration(algorithm, env)
+    actor, critic = (group["lr"] for group in algorithm.optimizer.param_groups)
+    assert actor < 1e-3
+    assert critic == 3e-3
+    assert len(algorithm.optimizer.state) == sum(
+        len(list(m.parameters())) for m in (algorithm.actor, algorithm.critic)
+    )
+
+
+def test_the_action_std_is_capped_over_the_samples():
+    env = TinyEnv()
+    per_iteration = ENVS * STEPS
+    cap = ((0.0, 1.0), (2.0 * per_iteration, 0.5))
+    algorithm = make_algorithm(PpoAmp, env, False, max_std=cap)
+    std = dict(algorithm.actor.named_parameters())["distribution.std_param"]
+    with torch.no_grad():
+        std.copy_(torch.tensor([1.5, 0.5]))
+    run_iteration(algorithm, env)
+    assert std.mean().item() == pytest.approx(0.75)
+    assert (std[0] / std[1]).item() == pytest.approx(3.0, rel=0.1)
+    saved = algorithm.save()
+    assert saved["num_samples"] == per_iteration
+    cap_action_std(algorithm.actor, 2.0)  # A cap never raises it.
+    assert std.mean().item() == pytest.approx(0.75)
 
 
 def test_reward_mix_by_hand():

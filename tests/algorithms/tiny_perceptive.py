@@ -9,18 +9,18 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
-from solo.algorithms.perception import STUDENT_GROUPS
 from solo.algorithms.perceptive_ta_mse import PerceptiveTaMse
-from solo.networks.reconstruction import ReconstructorKind
-from solo.networks.reconstruction.interface import (
+from solo.reconstruction.networks import ReconstructorKind
+from solo.reconstruction.networks.interface import (
     Outputs,
     ReconstructionIoCfg,
     Reconstructor,
     State,
 )
-from solo.sensors.depth_history import DepthHistory
-from solo.sensors.perception_cfg import HeightMapCfg
-from tests.algorithms.tiny import STEPS, TinyEnv, make_cfg
+from solo.reconstruction.perceiver import STUDENT_GROUPS
+from solo.sensors.depth.history import DepthHistory
+from solo.sensors.height_map_cfg import HeightMapCfg
+from tests.algorithms.tiny import ACTION_SCALE, STEPS, TinyEnv, make_cfg
 
 IO = ReconstructionIoCfg(
     depth_shape=(4, 6),
@@ -42,6 +42,18 @@ TINY_QR: dict[str, Any] = {
     "decoder_ff_dim": 8,
     "channels": (4, 4),
     "strides": (2, 2),
+}
+TINY_START: dict[str, Any] = {
+    "channels": (4, 4),
+    "strides": (2, 2),
+    "squeeze_channels": 2,
+    "depth_dim": 8,
+    "proprioception_hidden_dim": 8,
+    "proprioception_dim": 4,
+    "hidden_dim": 8,
+    "decoder_dim": 8,
+    "head_hidden_dim": 8,
+    "unet_channels": (4, 4),
 }
 
 
@@ -87,7 +99,7 @@ class TinyPerceptiveEnv(TinyEnv):
     def __init__(self, num_envs: int = 6, seed: int = 0) -> None:
         super().__init__(num_envs, seed)
         self.history = DepthHistory(
-            num_envs, IO.depth_frames, IO.depth_stride, 1, IO.depth_shape
+            num_envs, IO.depth_frames, IO.depth_stride, 1, shape=IO.depth_shape
         )
         self.window = torch.zeros(
             num_envs, IO.proprioception_frames, IO.proprioception_dim
@@ -135,7 +147,9 @@ def make_perceptive(
     Further arguments replace values of ``cfg["reconstruction"]``.
     """
     torch.manual_seed(seed)
-    cfg = make_cfg("solo.algorithms.perceptive_ta_mse:PerceptiveTaMse")
+    cfg = make_cfg(
+        "solo.algorithms.perceptive_ta_mse:PerceptiveTaMse", action_scale=ACTION_SCALE
+    )
     cfg["multi_gpu"] = multi_gpu
     maps: dict[str, Any] = {
         "ame_cfg": {"dim": 8, "num_heads": 2, "hidden_channels": 2, "map_stride": 2},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import os
 import subprocess
 import sys
 
@@ -90,6 +91,10 @@ def test_nothing_at_all_shows_the_overview_and_fails(capsys):
         (["bench", "sim", "--num-envs", "-4"], ["--num-envs is -4", "at least 1"]),
         (["bench", "sim", "--threads", "0"], ["--threads is 0", "at least 1"]),
         (["terrains", "list", "--json", "no/such/folder/a.json"], ["no/such/folder"]),
+        (
+            ["train", "teacher", "--motions", __file__, "no/walk.npz"],
+            ["There is no motion file 'no/walk.npz'", "solo motions make"],
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(capsys, args, parts):
@@ -141,3 +146,107 @@ def test_interrupt_ends_with_the_shells_code(monkeypatch, capsys):
     code, _, err = run(capsys, "terrains", "list")
     assert code == 130
     assert "Traceback" not in err
+
+
+def test_an_output_that_is_an_input_is_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    policy = tmp_path / "policy.onnx"
+    policy.write_bytes(b"\x08weights")
+    (tmp_path / "link.json").symlink_to(policy)
+    (tmp_path / "hard.json").hardlink_to(policy)
+    (tmp_path / "result.json").write_text("{}")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    for args in (
+        ["deploy", "policy.onnx", "--dry-run", "--json", "policy.onnx"],
+        ["deploy", "policy.onnx", "--dry-run", "--json", "./link.json"],
+        ["deploy", "policy.onnx", "--dry-run", "--json", "hard.json"],
+        ["deploy", "other.onnx", "--dry-run", "--json", "policy.onnx"],
+        ["report", "result.json", "--json", "result.json"],
+        ["report", "result.json", "--output", "result.json"],
+        ["train", "curves", "run", "--json", "run/run.json"],
+        ["terrains", "show", "--output", "new.png", "--json", "new.png"],
+    ):
+        code, _, err = run(capsys, *args)
+        assert code == 1
+        assert_one_clear_line(err, "would ", "Choose another")
+    assert policy.read_bytes() == b"\x08weights"
+    assert (tmp_path / "result.json").read_text() == "{}"
+
+
+def test_results_may_be_written_again_and_to_nowhere(capsys, tmp_path):
+    path = tmp_path / "terrains.json"
+    (tmp_path / "nowhere").symlink_to("/dev/null")
+    for target in (path, path, tmp_path / "nowhere"):
+        assert run(capsys, "terrains", "list", "--json", str(target))[0] == 0
+    assert len(json.loads(path.read_text())["terrains"]) == 17
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["depth", "show", "--seed", str(2**63)], ["--seed", "at most"]),
+        (["deploy", "x.onnx", "--seconds", "1e308"], ["--seconds", "at most"]),
+        (["deploy", "x.onnx", "--velocity", "nan", "0", "0"], ["--velocity"]),
+        (["train", "teacher", "--device", "xyz"], ["--device 'xyz'", "cpu"]),
+        (["train", "teacher", "--device", "meta"], ["--device 'meta'", "cpu"]),
+        (
+            ["train", "teacher", "--terrain-weights", "gap", "inf"],
+            ["'gap'", "inf", "finite"],
+        ),
+        (["recon", "collect", "--steps", "0"], ["--steps is 0", "at least 1"]),
+        (["report", "n" * 300], ["name too long"]),
+        (["terrains", "list", "--json", "n" * 300], ["name too long"]),
+    ],
+)
+def test_a_surprising_value_is_one_clear_line(capsys, tmp_path, args, parts):
+    code, _, err = run(capsys, *args)
+    assert code == 1
+    assert_one_clear_line(err, *parts)
+
+
+def test_a_log_that_is_a_file_is_refused(capsys, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("x")
+    (tmp_path / "run").mkdir()
+    code, _, err = run(
+        capsys, "train", "curves", str(tmp_path / "run"), "--log", str(path)
+    )
+    assert code == 1
+    assert_one_clear_line(err, "--log", "a file")
+
+
+@pytest.mark.parametrize("args", [["help"], ["terrains", "list"]])
+def test_a_reader_that_leaves_ends_it_quietly(args):
+    """As in `solo help | head -1`."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as output:
+        result = subprocess.run(
+            [sys.executable, "-m", "solo.cli.main", *args],
+            stdout=output,
+            stderr=subprocess.PIPE,
+        )
+    assert result.stderr == b""
+    assert result.returncode in (1, 141)  # rich has a code of its own.
+
+
+def test_a_family_lists_its_verbs(capsys):
+    for args in (["train", "--help"], ["help", "train"]):
+        code, out, _ = run(capsys, *args)
+        assert code == 0
+        assert "train teacher" in out
+        assert "eval stress" not in out
+    assert run(capsys, "train")[0] == 2
+
+
+def test_a_wrong_verb_is_told_the_nearest(capsys):
+    for given, near in (
+        (["train", "tecaher"], "train teacher"),
+        (["exprot", "runs/x"], "export"),
+        (["evla", "stress"], "eval stress"),
+    ):
+        code, _, err = run(capsys, *given)
+        assert code == 2
+        assert_one_clear_line(err, f"Did you mean {near!r}?")
+    assert "Did you mean" not in run(capsys, "zzz")[2]

@@ -11,7 +11,7 @@ from mjlab.tasks.registry import load_env_cfg
 from solo.cli.tasks import PURPOSES, ListTasks, group_shapes
 from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.make import make_env
-from solo.envs.tasks import TASKS
+from solo.mjlab_tasks import TASKS
 from solo.terrains import TerrainSceneCfg
 
 

@@ -9,15 +9,20 @@ import numpy as np
 from solo.deploy.camera import DepthImage
 from solo.deploy.command import OperatorInput
 from solo.deploy.contract import Contract, DepthContract, JointContract
-from solo.deploy.drivers.protocols import JointCommand, RobotState
+from solo.deploy.drivers.protocols import JointCommand, RobotHealth, RobotState
 from solo.deploy.log import LogWriter, RunLog
 from solo.deploy.phase import Phase, Request
 from solo.deploy.recorder import Recorder
-from solo.deploy.runtime import Runtime
-from solo.deploy.runtime_cfg import RuntimeCfg
+from solo.deploy.runtime import Runtime, RuntimeCfg
+from solo.deploy.safety import SafetyCfg
 
 NAMES = ("hip", "knee", "ankle")
 PERIOD_S = 0.02
+PATIENT = SafetyCfg(
+    max_state_age_s=2.0, max_depth_age_s=2.0, lost_depth_age_s=4.0, max_pause_s=2.0,
+    min_rate=0.0, max_frozen_state_s=2.0, min_depth_hz=0.1,
+)  # fmt: skip
+"""A test machine may pause for longer than a robot's computer."""
 
 
 def tiny_joints() -> JointContract:
@@ -31,6 +36,7 @@ def tiny_joints() -> JointContract:
         pos_low=-ones,
         pos_high=ones,
         vel_limit=10.0 * ones,
+        effort_limit=100.0 * ones,
     )
 
 
@@ -43,6 +49,20 @@ def tiny_contract(needs_depth: bool = True) -> Contract:
     )
 
 
+def healthy(**changes) -> RobotHealth:
+    """Three motors that are well."""
+    values = {
+        "clock_ms": 0,
+        "motors": NAMES,
+        "errors": np.zeros(3, dtype=np.uint32),
+        "casing_c": np.full(3, 40.0),
+        "winding_c": np.full(3, 60.0),
+        "voltage": np.full(3, 50.0),
+        "battery": 80.0,
+    }
+    return RobotHealth(**{**values, **changes})
+
+
 class FakeRobot:
     """Answers with the state the test set; remembers what it was told."""
 
@@ -53,19 +73,25 @@ class FakeRobot:
         self.joint_pos, self.joint_vel = np.zeros(3), np.zeros(3)
         self.quat_wxyz, self.ang_vel_b = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)
         self.commands: list[JointCommand] = []
+        self.problems: dict[str, str] = {}
+        self.health: RobotHealth | None = None
+        self.is_frozen, self._noise = False, 0.0
         self._last: RobotState | None = None
 
     def start(self) -> None: ...
 
     def read(self) -> RobotState | None:
         if not self.is_silent:
+            self._noise += 1e-14 * (not self.is_frozen)  # No gyroscope stands still.
             self._last = RobotState(
                 self.time_s,
                 self.joint_pos.copy(),
                 self.joint_vel.copy(),
                 self.quat_wxyz.copy(),
-                self.ang_vel_b.copy(),
+                self.ang_vel_b + self._noise,
                 np.zeros(3),
+                problems=self.problems,
+                health=self.health,
             )
         return self._last
 
@@ -96,12 +122,17 @@ class FakeOperator:
 class FakeDepth:
     def __init__(self) -> None:
         self.is_silent, self.count, self._last = False, 0, None
-        self.now = 0.0
+        self.now, self.is_frozen, self.is_covered, self.every = 0.0, False, False, 1
+        self._num_reads, self._level = 0, 0
 
     def newest(self) -> DepthImage | None:
-        if not self.is_silent:
+        self._num_reads += 1
+        if not self.is_silent and self._num_reads % self.every == 0:
             self.count += 1
-            depth_mm = np.full((3, 4), 1000 + self.count, dtype=np.uint16)
+            self._level += not self.is_frozen
+            depth_mm = np.full((3, 4), 1000 + self._level, dtype=np.uint16)
+            if self.is_covered:
+                depth_mm[:, 1:] = 0
             depth = (depth_mm * np.float32(1e-3 / 3.0)).astype(np.float32)
             self._last = DepthImage(self.now, depth_mm, depth, self.count)
         return self._last
@@ -143,7 +174,7 @@ class Rig:
             self.policy,
             self.operator,
             self.depth if needs_depth else None,
-            cfg or RuntimeCfg(stand_up_s=0.1),
+            cfg or RuntimeCfg(stand_up_s=0.1, blend_s=0.0),
             Recorder(self.contract, 2.0, folder, self.run_log, self.writer),
         )
         self.now = 100.0
@@ -201,5 +232,6 @@ def g1_contract(needs_depth: bool = False) -> Contract:
         pos_low=low,
         pos_high=high,
         vel_limit=np.array([speed[g.effort_limit or 0.0] for g in groups]),
+        effort_limit=np.array([g.effort_limit for g in groups]),
     )
     return Contract(joints, needs_depth=needs_depth)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
-from solo.deploy import bundle_policy
-from solo.deploy.bundle import load_bundle
-from solo.deploy.bundle_checks import Expected
-from solo.deploy.bundle_format import join_model, pack, split_model, unpack
+from solo.deploy.bundle import policy as bundle_policy
+from solo.deploy.bundle.checks import EXPECTED, expected_from
+from solo.deploy.bundle.format import join_model, pack, split_model, unpack
+from solo.deploy.bundle.load import load_bundle
 from solo.errors import SoloError
 from tests.export.helpers import bundle_path, edited
 
@@ -62,6 +63,20 @@ def other_golden(meta, golden):
     golden["outputs"]["actions"] = pack(actions)
 
 
+def joint(key, value):
+    def change(meta, golden):
+        meta["joints"][key][3] = value
+
+    return change
+
+
+def no_golden(meta, golden):
+    golden.update(steps=0)
+    for part in ("inputs", "outputs"):
+        for name, packed in golden[part].items():
+            golden[part][name] = pack(unpack(packed)[:0])
+
+
 CASES = {
     "format": (put("format", value="tar"), "'tar', expected is 'solo-policy'"),
     "version": (put("version", value=99), "99, expected is 1"),
@@ -96,6 +111,25 @@ CASES = {
         lambda meta, golden: meta["joints"]["kp"].pop(),
         "kp has shape",
     ),
+    "stiff": (joint("kp", 20_000.0), "kp of left_knee_joint is 20000, allowed is 0.00"),
+    "negative damping": (joint("kd", -1.0), "kd of left_knee_joint is -1, allowed"),
+    "speed": (
+        joint("vel_limit", 1e9),
+        r"vel_limit of left_knee_joint is 1e\+09, .* 20",
+    ),
+    "positions": (joint("pos_high", 100.0), "pos_high of left_knee_joint is 100"),
+    "torque": (joint("effort_limit", 500.0), "effort_limit of left_knee_.* to 139"),
+    "fast": (
+        put("command", "high", value=[50.0, 0.5, 1.0]),
+        "command's high vx is 50, allowed is -2 to 2",
+    ),
+    "lens": (put("depth", "fx", value=500.0), "camera's fx is 500, allowed is 372"),
+    "slow": (put("control_hz", value=7.0), "rate in Hz is 7.0, expected is 50.0"),
+    "no golden": (no_golden, "number of golden steps is 0, allowed is 50"),
+    "golden cut": (
+        lambda meta, golden: golden.update(steps=60),
+        "number of golden depth_mm is 50, expected is 60",
+    ),
     "golden": (other_golden, "actions of step 30 .* differs by 0.01, allowed is 0.001"),
 }
 
@@ -123,9 +157,35 @@ def test_edited_metadata_are_refused_by_their_checksum(tmp_path):
 
 def test_another_camera_or_rate_of_the_robot_is_refused():
     with pytest.raises(SoloError, match=r"\(640, 480\), expected is \(848, 480\)"):
-        load_bundle(bundle_path(), expected=Expected(camera=(848, 480)))
+        load_bundle(bundle_path(), expected=replace(EXPECTED["g1"], camera=(848, 480)))
     with pytest.raises(SoloError, match=r"is 50.0, expected is 100.0"):
-        load_bundle(bundle_path(), expected=Expected(control_hz=100.0))
+        load_bundle(bundle_path(), expected=replace(EXPECTED["g1"], control_hz=100.0))
+
+
+def test_the_robot_must_be_the_one_that_is_driven(tmp_path):
+    with pytest.raises(SoloError, match="the robot is 'g1', expected is 'go2'"):
+        load_bundle(bundle_path(), robot="go2")
+    path = edited(tmp_path / "policy.onnx", put("robot", value=["g1"]))
+    with pytest.raises(SoloError, match="the kind of the robot's name"):
+        load_bundle(path)
+
+
+def test_a_robot_without_a_driver_has_the_limits_of_its_bundle(tmp_path):
+    path = edited(tmp_path / "omni.onnx", put("robot", value="omni"))
+    assert load_bundle(path).metadata["robot"] == "omni"
+    with pytest.raises(SoloError, match="the robot is 'omni', expected is 'g1'"):
+        load_bundle(path, robot="g1")
+    # Its own config may allow less than the bundle asks for.
+    joints, camera = (load_bundle(path).metadata[k] for k in ("joints", "depth"))
+    weaker = {**joints, "effort_limit": [1.0] * len(joints["names"])}
+    with pytest.raises(SoloError, match=r"effort_limit of left_hip_pitch_joint is"):
+        load_bundle(path, expected=expected_from(weaker, camera))
+
+    def stiffen(meta, golden):
+        meta["robot"], meta["joints"]["kp"][3] = "omni", 1e6
+
+    with pytest.raises(SoloError, match=r"kp of left_knee_joint is 1e\+06"):
+        load_bundle(edited(tmp_path / "stiff.onnx", stiffen))
 
 
 def rewritten(path: Path, change) -> Path:
@@ -225,7 +285,7 @@ def test_a_bundle_runs_with_numpy_and_onnxruntime_alone():
     script = "import sys\n"
     script += "".join(f"sys.modules[{name!r}] = None\n" for name in blocked)
     script += (
-        "from solo.deploy.bundle import load_bundle\n"
+        "from solo.deploy.bundle.load import load_bundle\n"
         f"bundle = load_bundle({str(bundle_path())!r})\n"
         "assert bundle.golden_difference < 1e-4\n"
         "assert len(bundle.contract.joints.names) == 25\n"

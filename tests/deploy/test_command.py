@@ -17,7 +17,7 @@ from solo.errors import SoloError
 
 
 def wait_for(operator, condition):
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 60.0  # A loaded machine is slow.
     while time.monotonic() < deadline:
         found = operator.read(0.0)
         if condition(found):
@@ -84,6 +84,38 @@ def test_gamepad_sticks_and_buttons(gamepad):
     os.close(writing)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (1, 0, Request.DAMP),  # B, then A.
+        (0, 1, Request.DAMP),
+        (6, 7, Request.STOP),  # Back, then Start.
+        (6, 1, Request.STOP),
+    ],
+)
+def test_damp_and_stop_win_on_the_gamepad_as_long_as_they_are_held(
+    gamepad, first, second, expected
+):
+    pad, writing = gamepad
+    os.write(writing, event(1, first, 1) + event(1, second, 1))
+    assert wait_for(pad, lambda i: i.request != Request.NONE).request == expected
+    assert pad.read(0.0).request == expected  # Not handed out once: it is still held.
+    os.write(writing, event(1, 0, 0) + event(1, 0, 1) + event(2, 1, -32767))
+    found = wait_for(pad, lambda i: i.velocity[0] == 1.0)
+    assert found.request == expected
+    os.write(writing, event(1, first, 0) + event(1, second, 0) + event(2, 1, 0))
+    wait_for(pad, lambda i: i.velocity[0] == 0.0)
+    assert pad.read(0.0).request == Request.NONE
+    os.close(writing)
+
+
+def test_damp_that_is_held_when_the_gamepad_is_opened_counts(gamepad):
+    pad, writing = gamepad
+    os.write(writing, event(0x81, 1, 1))
+    wait_for(pad, lambda i: i.request == Request.DAMP)
+    os.close(writing)
+
+
 def test_gamepad_lives_without_events_and_is_lost_when_unplugged(gamepad):
     pad, writing = gamepad
     os.write(writing, event(2, 1, -32767))
@@ -101,21 +133,61 @@ def test_missing_gamepad_is_one_clear_error(tmp_path):
         Gamepad(tmp_path / "js9").start()
 
 
-def test_keyboard_steps_halts_and_asks():
+@pytest.fixture
+def keyboard():
+    """A keyboard on a terminal, and the terminal's other end."""
     import pty
 
     ours, theirs = pty.openpty()
     keyboard = Keyboard(fd=theirs)
     keyboard.start()
+    yield keyboard, ours
+    keyboard.close()
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_keyboard_steps_halts_and_asks(keyboard):
+    keyboard, ours = keyboard
     os.write(ours, b"wwwaE1")
     found = wait_for(keyboard, lambda i: i.request == Request.STAND_UP)
     assert found.velocity == pytest.approx((0.3, 0.05, -0.1))
     os.write(ours, b" 0")
     found = wait_for(keyboard, lambda i: i.request == Request.DAMP)
     assert found.velocity == (0.0, 0.0, 0.0)
-    keyboard.close()
-    os.close(ours)
-    os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (b"\x1b2", Request.STOP),
+        (b"2\x1b", Request.STOP),
+        (b"\x1b\x1b[A", Request.STOP),
+        (b"\x1b[", Request.STOP),  # No key sends that: someone pressed Escape.
+        (b"\x1b\x1b", Request.STOP),
+        (b"012", Request.DAMP),
+        (b"20\x1b[A", Request.DAMP),
+    ],
+)
+def test_damp_and_stop_win_on_the_keyboard(keyboard, keys, expected):
+    keyboard, ours = keyboard
+    os.write(ours, keys)
+    assert wait_for(keyboard, lambda i: i.request != Request.NONE).request == expected
+
+
+def test_arrows_and_function_keys_mean_nothing(keyboard):
+    """Among them Ctrl-arrow and Insert, which hold a 1 and a 2."""
+    keyboard, ours = keyboard
+    asked = []
+    for keys in (b"\x1b[A", b"\x1bOB", b"\x1b[1;5C", b"\x1b[2~", b"\x1b[15~", b"w"):
+        os.write(ours, keys)
+    wait_for(keyboard, lambda i: asked.append(i.request) or i.velocity[0] == 0.1)
+    os.write(ours, b"\x1b[2")  # In two pieces.
+    os.write(ours, b"~w")
+    wait_for(keyboard, lambda i: asked.append(i.request) or i.velocity[0] == 0.2)
+    time.sleep(2 * Keyboard.POLL_S)
+    asked.append(keyboard.read(0.0).request)
+    assert set(asked) == {Request.NONE}
 
 
 class RemoteRobot:
@@ -152,6 +224,40 @@ def test_unitree_remote_is_decoded_and_buttons_count_once():
     assert remote.read(0.0).request == Request.DAMP
     robot.remote, robot.time_s = bytes(40), 2.0
     assert remote.read(0.0).time_s == 1.0  # Lost.
+
+
+@pytest.mark.parametrize(
+    ("bits", "expected"), [((8, 9), Request.DAMP), ((2, 3), Request.STOP)]
+)
+def test_damp_and_stop_win_on_the_remote_as_long_as_they_are_held(bits, expected):
+    robot = RemoteRobot()
+    remote = UnitreeRemote(robot)
+    go, halt = (1 << bit for bit in bits)
+    robot.remote = remote_bytes(go | halt, 0.0, 0.0, 0.0)
+    assert remote.read(0.0).request == expected
+    robot.remote = remote_bytes(halt, 0.0, 0.0, 0.0)
+    assert remote.read(0.0).request == expected
+    robot.remote = remote_bytes(go | halt, 0.0, 0.0, 0.0)  # The other one again.
+    assert remote.read(0.0).request == expected
+
+
+def test_a_stick_of_the_remote_that_never_changes_counts_as_lost():
+    robot = RemoteRobot()
+    remote = UnitreeRemote(robot)
+    robot.remote = remote_bytes(0, 0.0, 0.0, 0.7)
+    ages = []
+    for _ in range(300):
+        robot.time_s += 0.01
+        ages.append(robot.time_s - remote.read(0.0).time_s)
+    assert ages[:100] == pytest.approx([0.0] * 100)
+    assert ages[-1] == pytest.approx(3.0 - 1.0, abs=0.02)
+    robot.remote = remote_bytes(0, 0.0, 0.0, 0.7001)  # A hand trembles.
+    assert remote.read(0.0).time_s == robot.time_s
+    robot.remote = remote_bytes(0, 0.0, 0.0, 0.0)  # At rest nothing changes.
+    robot.time_s += 10.0
+    remote.read(0.0)
+    robot.time_s += 10.0
+    assert remote.read(0.0).time_s == robot.time_s
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solo.deploy.bundle_policy import PolicyView
+from solo.deploy.bundle.policy import PolicyView
 from solo.deploy.command import CommandCfg
-from solo.deploy.dashboard.page import PAGE
 from solo.deploy.dashboard.publisher import Dashboard, DashboardCfg, is_loopback
+from solo.deploy.dashboard.server import PAGE
 from solo.deploy.dashboard.slot import Slot, SlotSizes
 from solo.deploy.dashboard.state import depth_bytes, describe
 from solo.deploy.phase import Request
@@ -171,6 +171,7 @@ def test_the_page_is_served_and_follows_the_run(rig, dashboard):
 
 def test_another_site_cannot_read_it_through_the_browser(dashboard):
     assert get(dashboard.url + "state", Host="evil.example")[0] == 403
+    assert get(dashboard.url + "state", Host="[::1")[0] == 403
     assert get(dashboard.url + "state", Host="localhost:8088")[0] == 200
 
 

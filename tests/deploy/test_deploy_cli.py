@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from solo.cli import deploy as cli
 from solo.cli.deploy import Deploy
 from solo.cli.sim_robot import SimRobot
 from solo.deploy.command import CommandCfg
 from solo.deploy.dashboard.publisher import Dashboard
 from solo.deploy.loop import CAUSES
-from solo.deploy.policy import StandPolicy
 from solo.errors import SoloError
+from tests.deploy.stand import StandPolicy
 
 from .helpers import g1_contract
 
@@ -33,16 +32,25 @@ def bundle(monkeypatch):
         contract=contract,
         policy=StandPolicy(contract.joints),
         command=CommandCfg((-0.1, 0.0, -0.2), (0.3, 0.0, 0.2)),
-        metadata={"height_map": {"cells": [16, 32], "reconstructed_stride": 2}},
+        metadata={
+            "robot": "g1",
+            "height_map": {"cells": [16, 32], "reconstructed_stride": 2},
+        },
     )
-    module = types.ModuleType("solo.deploy.bundle")
-    module.load_bundle = lambda path, provider, threads: made  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "solo.deploy.bundle", module)
+    module = types.ModuleType("solo.deploy.bundle.load")
+
+    def load_bundle(path, provider, threads, robot):
+        made.driven = robot
+        return made
+
+    module.load_bundle = load_bundle  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "solo.deploy.bundle.load", module)
     return made
 
 
 def test_dry_run_says_what_it_would_do_and_moves_nothing(bundle, capsys):
     plan = Deploy(BUNDLE, robot="g1", interface="enp3s0", dry_run=True).run()
+    assert bundle.driven == "g1"
     assert plan["robot"] == "g1 on enp3s0"
     assert plan["camera"] == "realsense"
     assert plan["command"] == "remote"
@@ -157,6 +165,8 @@ def test_sim_robot_refuses_impossible_losses():
 def test_stairs_can_be_simulated(tmp_path):
     import mujoco
 
-    cli.write_model(tmp_path / "g1.xml", "stairs")
+    from solo.robots.standalone import write_model
+
+    write_model(tmp_path / "g1.xml", "stairs")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "g1.xml"))
     assert model.geom("step_7").size[2] == pytest.approx(0.6)

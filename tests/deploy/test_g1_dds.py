@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+import random
+import signal
+import struct
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
+from solo.bench.stop import free_domain
 from solo.deploy.command import ScriptedOperator
 from solo.deploy.drivers import g1_messages as messages
+from solo.deploy.drivers import g1_publisher
+from solo.deploy.drivers.dds import Connection
 from solo.deploy.drivers.g1_dds import COMMAND_TOPIC, G1Cfg, G1Robot
+from solo.deploy.drivers.injected import InjectedFault
 from solo.deploy.drivers.protocols import JointCommand, damping_command
+from solo.deploy.drivers.sim_dds import SimG1
+from solo.deploy.drivers.sim_robot import HarnessCfg, SimRobot
 from solo.deploy.phase import Phase
-from solo.deploy.policy import StandPolicy
-from solo.deploy.runtime import Runtime
-from solo.deploy.runtime_cfg import RuntimeCfg
-from solo.deploy.safety import SafetyCfg
+from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.errors import SoloError
+from tests.deploy.stand import StandPolicy
 
-from .helpers import g1_contract
+from .helpers import PATIENT, g1_contract
 from .test_g1_messages import random_record
 
 pytest.importorskip(
     "cyclonedds", reason='needs Cyclone DDS: pip install "solo-locomotion[g1]"'
 )
-
-DOMAINS = itertools.count()
-PATIENT = RuntimeCfg(safety=SafetyCfg(max_state_age_s=2.0))
-"""A test machine may pause for longer than a robot's computer."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +48,7 @@ def contract():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    from solo.cli.sim_robot import write_model
+    from solo.robots.standalone import write_model
 
     path = tmp_path_factory.mktemp("model") / "g1.xml"
     write_model(path)
@@ -53,7 +58,14 @@ def model(tmp_path_factory):
 @pytest.fixture
 def domain():
     """A DDS domain of our own, so that tests side by side do not meet."""
-    return 1 + (os.getpid() * 13 + next(DOMAINS)) % 99  # Ports below 32400.
+    with free_domain() as domain:
+        yield domain
+
+
+def problems_of(robot: G1Robot) -> Mapping[str, str]:
+    state = robot.read()
+    assert state is not None
+    return state.problems
 
 
 @contextmanager
@@ -74,6 +86,7 @@ def simulated_g1(model, domain: int, *options: str):
 
 @contextmanager
 def connected(contract, domain: int, **options):
+    options = {"watchdog_s": 5.0, **options}
     cfg = G1Cfg(interface="lo", domain_id=domain, connect_timeout_s=20.0, **options)
     robot = G1Robot(contract.joints, cfg)
     robot.start()
@@ -85,7 +98,12 @@ def connected(contract, domain: int, **options):
 
 def stand(contract, robot, seconds: float) -> Runtime:
     runtime = Runtime(
-        contract, robot, StandPolicy(contract.joints), ScriptedOperator(), None, PATIENT
+        contract,
+        robot,
+        StandPolicy(contract.joints),
+        ScriptedOperator(),
+        None,
+        RuntimeCfg(safety=PATIENT),
     )
     runtime.run(max_ticks=round(seconds * contract.control_hz))
     return runtime
@@ -176,10 +194,11 @@ def test_stands_over_dds_and_damps_when_the_robot_falls_silent(contract, model, 
         assert robot.num_bad == 0
         process.kill()
         process.wait()
-        runtime.cfg = replace(runtime.cfg, safety=SafetyCfg())
+        safety = replace(PATIENT, max_state_age_s=0.1)
+        runtime.cfg = replace(runtime.cfg, safety=safety)
         runtime.run(max_ticks=runtime.loop.stats.num_ticks + 15)
         assert runtime.phase == Phase.DAMPING
-        assert runtime.recorder.fault_counts == {"stale_state": 1}
+        assert runtime.recorder.fault_counts["stale_state"] == 1
 
 
 @pytest.mark.slow
@@ -196,9 +215,92 @@ def test_stands_for_20_s_while_5_percent_of_the_messages_are_lost(
         assert tilt_deg(robot) < 8.0
 
 
+@pytest.fixture(scope="module")
+def hanging(contract, model):
+    """A simulated G1 that stays in its ropes, and a driver that is connected to it."""
+    robot = SimRobot.from_file(model, HarnessCfg(release_s=np.inf))
+    is_over = threading.Event()
+
+    def simulate():
+        while not is_over.is_set():
+            sim.run(0.1)
+
+    with free_domain() as domain:
+        sim = SimG1(robot, "lo", domain)
+        thread = threading.Thread(target=simulate)
+        thread.start()
+        with connected(contract, domain) as driver:
+            yield sim, driver
+        is_over.set()
+        thread.join()
+        sim.close()
+
+
+@pytest.mark.parametrize(
+    ("injected", "fault", "phase"),
+    [
+        ("motor_error", "motor_error", Phase.DAMPING),
+        ("hot_winding", "overheat", Phase.DAMPING),
+        ("hot_casing", "overheat", Phase.DAMPING),
+        ("low_voltage", "bus_voltage", Phase.DAMPING),
+        ("gyroscope", "gyroscope", Phase.DAMPING),
+        ("frozen_clock", "frozen_state", Phase.DAMPING),
+        ("clock_back", "frozen_state", Phase.DAMPING),
+        ("frozen_state", "frozen_state", Phase.DAMPING),
+        ("wild_joint", "joint_position", Phase.DAMPING),
+        ("mode_machine", "mode_machine", Phase.DAMPING),
+        ("low_battery", "low_battery", Phase.STAND_UP),
+    ],
+)
+def test_a_fault_of_the_robot_is_seen(contract, hanging, injected, fault, phase):
+    sim, robot = hanging
+    safety = replace(PATIENT, max_frozen_state_s=0.1)
+    cfg = RuntimeCfg(start=Phase.STAND_UP, stand_up_s=60.0, safety=safety)
+    policy = StandPolicy(contract.joints)
+    runtime = Runtime(contract, robot, policy, ScriptedOperator(), None, cfg)
+    deadline = time.monotonic() + 10.0
+
+    def tick(num: int) -> None:
+        for _ in range(num):
+            if not runtime.faults and time.monotonic() < deadline:
+                runtime.tick(time.monotonic())
+                time.sleep(contract.period_s)
+
+    try:
+        tick(5)
+        assert not runtime.recorder.fault_counts
+        assert runtime.phase == Phase.STAND_UP
+        sim.fault = InjectedFault(injected)
+        tick(500)
+    finally:
+        sim.fault = InjectedFault()
+    assert runtime.recorder.fault_counts == {fault: 1}
+    assert runtime.phase == phase
+    # Later tests begin with a sound robot; its battery reports 20 times a second.
+    deadline, seen = time.monotonic() + 30.0, robot.num_states + 5
+    while robot.num_states < seen or robot._battery < 50.0:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_domain_is_given_to_one_program_at_a_time(monkeypatch):
+    monkeypatch.setattr(random, "sample", lambda numbers, _: list(numbers))
+    with free_domain() as first, free_domain() as second:
+        assert first != second
+        connection = Connection("lo", second)
+    with free_domain() as third, free_domain() as fourth:
+        assert third == first
+        assert fourth not in (first, second)  # There is still a participant in it.
+    connection.close()
+
+
+def test_unknown_faults_cannot_be_injected():
+    with pytest.raises(SoloError, match=r"Unknown fault 'flu'. Allowed: motor_error"):
+        InjectedFault("flu")
+
+
 def test_the_simulated_g1_obeys_only_sound_commands(contract, model, domain):
     from solo.deploy.drivers import g1_idl
-    from solo.deploy.drivers.dds import Connection
 
     command = np.zeros((), messages.LOW_CMD)
     command["mode_machine"] = messages.MODE_MACHINE_29
@@ -207,7 +309,7 @@ def test_the_simulated_g1_obeys_only_sound_commands(contract, model, domain):
     corrupt, other_mode = sound.copy(), command.copy()
     corrupt["motor_cmd"]["q"][3] = 1.0
     other_mode["mode_machine"] = 4
-    with simulated_g1(model, domain, "--seconds", "4") as process:
+    with simulated_g1(model, domain, "--seconds", "4", "--motion", "off") as process:
         connection = Connection("lo", domain)
         writer = connection.writer(COMMAND_TOPIC, g1_idl.LowCmd)
         end = time.monotonic() + 3.0
@@ -223,29 +325,178 @@ def test_the_simulated_g1_obeys_only_sound_commands(contract, model, domain):
     assert int(words[3]) > 10
 
 
-def test_the_watchdog_damps_when_the_loop_hangs(contract, model, domain):
-    heard: list[np.ndarray] = []
+@contextmanager
+def heard_commands(domain: int):
+    """What is sent to the motors: time and whether it is stiff."""
+    from solo.deploy.drivers import g1_idl
+
+    heard: list[tuple[float, bool]] = []
+
+    def hear(record):
+        assert messages.is_sound(record)
+        heard.append((time.monotonic(), bool(record["motor_cmd"]["kp"].any())))
+
+    connection = Connection("lo", domain)
+    listener = connection.listen(COMMAND_TOPIC, g1_idl.LowCmd, hear)
+    yield heard
+    listener.close()
+    connection.close()
+
+
+def wait_until(condition, what: str, timeout_s: float = 20.0) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.005)
+
+
+def write_until(robot, command, heard, is_stiff: bool) -> None:
+    """Repeat a command as the loop does, until it is what the motors are told."""
+
+    def is_told():
+        robot.write(command)
+        return bool(heard) and heard[-1][1] == is_stiff
+
+    wait_until(is_told, f"the motors were not told to be {is_stiff=}")
+
+
+def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
+    contract, model, domain
+):
+    joints, zeros = contract.joints, np.zeros(25)
+    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+    with (
+        simulated_g1(model, domain),
+        connected(contract, domain, watchdog_s=2.0) as robot,
+        heard_commands(domain) as heard,
+    ):
+        write_until(robot, stiff, heard, True)
+        assert not problems_of(robot)
+        wait_until(lambda: not heard[-1][1], "no damping while the loop hangs")
+        wait_until(lambda: problems_of(robot), "the watchdog says nothing")
+        assert "no command for 2.0" in problems_of(robot)["watchdog"]
+        begin = len(heard)
+        for _ in range(30):  # The loop goes on as if nothing had happened.
+            robot.write(stiff)
+            time.sleep(0.02)
+        assert len(heard) > begin
+        assert not any(is_stiff for _, is_stiff in heard[begin:])
+        robot.write(damping_command(25, 5.0))  # It has seen the fault,
+        assert not problems_of(robot)
+        write_until(robot, stiff, heard, True)  # and is asked to stand up.
+
+
+def test_closing_damps_for_a_second(contract, model, domain):
+    joints, zeros = contract.joints, np.zeros(25)
+    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+    with (
+        simulated_g1(model, domain),
+        heard_commands(domain) as heard,
+        connected(contract, domain) as robot,
+    ):
+        write_until(robot, stiff, heard, True)
+        begin = len(heard)
+        robot.close()
+        closing = [is_stiff for _, is_stiff in heard[begin:]]
+        assert closing == sorted(closing, reverse=True)  # Once damped, damped for good.
+        last_stiff_s = max(now for now, is_stiff in heard if is_stiff)
+        assert heard[-1][0] - last_stiff_s > 0.9
+
+
+@pytest.mark.parametrize(
+    ("fast_s", "damped_s"), [(0.0, 1.0), (0.5, 1.0), (4.0, 4.2), (np.inf, 10.0)]
+)
+def test_damping_ends_when_the_joints_are_slow(monkeypatch, fast_s, damped_s):
+    now, sent, handlers = 50.0, [], []
+    state = np.zeros((), messages.LOW_STATE)
+
+    class Clock:
+        monotonic = staticmethod(lambda: now)
+
+        @staticmethod
+        def sleep(seconds):
+            nonlocal now
+            now += seconds
+            state["motor_state"]["dq"] = 2.0 if now - 50.0 < fast_s else 0.1
+            handlers[0](messages.seal(state))
+
+    class Robot:
+        @staticmethod
+        def listen(_topic, _kind, handle):
+            handlers.append(handle)
+            return Robot
+
+        close = staticmethod(lambda: handlers.clear())
+
+    monkeypatch.setattr(g1_publisher, "time", Clock)
+    g1_publisher.damp_until_slow(cast("Connection", Robot), lambda: sent.append(now))
+    assert sent[-1] - 50.0 == pytest.approx(damped_s, abs=0.01)
+    assert np.diff(sent).max() < 0.003
+    assert not handlers
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_the_loop_damps_when_the_process_that_sends_is_lost(
+    contract, model, domain, number
+):
+    joints, zeros = contract.joints, np.zeros(25)
+    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with (
         simulated_g1(model, domain),
         connected(contract, domain) as robot,
+        heard_commands(domain) as heard,
     ):
-        from solo.deploy.drivers import g1_idl
+        write_until(robot, stiff, heard, True)
+        time.sleep(0.5)  # Until the listener knows the loop's own writer as well.
+        assert robot.publisher is not None
+        os.kill(robot.publisher.pid, number)
 
-        assert robot._connection is not None
-        listener = robot._connection.listen(
-            COMMAND_TOPIC, g1_idl.LowCmd, lambda record: heard.append(record.copy())
-        )
-        joints, zeros = contract.joints, np.zeros(25)
-        stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
-        end = time.monotonic() + 0.5
-        while time.monotonic() < end:
-            robot.write(stiff)
-            time.sleep(0.01)
-        assert heard[-1]["motor_cmd"]["kp"].any()
-        time.sleep(0.5)  # The loop hangs.
-        assert not heard[-1]["motor_cmd"]["kp"].any()
-        assert messages.is_sound(heard[-1])
-        listener.close()
+        def write_for_long():
+            for _ in range(100):
+                robot.write(stiff)
+                time.sleep(0.02)
+
+        with pytest.raises(RuntimeError, match="is lost"):
+            write_for_long()
+        wait_until(lambda: not heard[-1][1], "no damping", 1.0)
+        robot.close()
+        last_stiff_s = max(now for now, is_stiff in heard if is_stiff)
+        assert heard[-1][0] - last_stiff_s > 0.9
+
+
+def test_another_program_that_begins_to_command_is_seen(contract, model, domain):
+    from solo.deploy.drivers import g1_idl
+
+    with (
+        simulated_g1(model, domain),
+        connected(contract, domain) as robot,
+        heard_commands(domain) as heard,
+    ):
+        write_until(robot, damping_command(25, 5.0), heard, False)
+        time.sleep(0.3)
+        assert not problems_of(robot)  # Its own commands are not another program's.
+        other = Connection("lo", domain)
+        writer = other.writer(COMMAND_TOPIC, g1_idl.LowCmd)
+        message = g1_idl.EncodedCommand(messages.seal(np.zeros((), messages.LOW_CMD)))
+
+        def is_seen():
+            writer.write(message)
+            return "other_commands" in problems_of(robot)
+
+        wait_until(is_seen, "the other program is not seen")
+        other.close()
+
+
+def test_another_kind_of_machine_while_driving_is_a_problem(contract):
+    robot = G1Robot(contract.joints, G1Cfg())
+    robot._start_mode = messages.MODE_MACHINE_29
+    state = np.zeros((), messages.LOW_STATE)
+    state["mode_machine"] = messages.MODE_MACHINE_29
+    robot._on_state(messages.seal(state))
+    assert not problems_of(robot)
+    state["mode_machine"] = 4
+    robot._on_state(messages.seal(state))
+    assert "mode_machine 4 instead of 5" in problems_of(robot)["mode_machine"]
 
 
 def test_another_program_on_the_command_topic_is_refused(contract, model, domain):
@@ -258,6 +509,58 @@ def test_another_program_on_the_command_topic_is_refused(contract, model, domain
         cfg = G1Cfg(interface="lo", domain_id=domain, listen_s=3.0)
         with pytest.raises(SoloError, match="Another program"):
             G1Robot(joints, cfg).start()
+
+
+def test_the_motion_service_is_released_until_no_mode_is_left(contract, model, domain):
+    """The simulated one has to be asked twice, and the robot obeys only then."""
+    from solo.deploy.drivers.g1_motion import MotionService
+
+    joints, zeros = contract.joints, np.zeros(25)
+    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+    with simulated_g1(model, domain) as process:
+        connection = Connection("lo", domain)
+        service = MotionService(connection)
+        assert service.mode(20.0) == "ai"
+        with connected(contract, domain) as robot:
+            assert service.mode(20.0) == ""
+            robot.write(stiff)
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("motors stiff")
+        service.close()
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("motion", "line"),
+    [
+        ("silent", r"does not answer within 1 s.*Restart"),
+        ("stuck", "'stuck' after 10"),
+    ],
+)
+def test_a_motion_service_that_does_not_let_go_is_refused(
+    contract, model, domain, motion, line
+):
+    with simulated_g1(model, domain, "--motion", motion):
+        cfg = G1Cfg(interface="lo", domain_id=domain, connect_timeout_s=20.0,
+                    service_timeout_s=1.0 if motion == "silent" else 20.0)  # fmt: skip
+        with pytest.raises(SoloError, match=line) as error:
+            G1Robot(contract.joints, cfg).start()
+        assert "\n" not in str(error.value)
+
+
+def test_messages_of_the_motion_service_are_the_vendors():
+    from solo.deploy.drivers import g1_motion as motion
+
+    assert motion.Request.__idl_typename__ == "unitree_api.msg.dds_.Request_"
+    assert motion.Response.__idl_typename__ == "unitree_api.msg.dds_.Response_"
+    header = motion.RequestHeader(
+        identity=motion.RequestIdentity(id=7, api_id=1001),
+        lease=motion.RequestLease(id=0),
+        policy=motion.RequestPolicy(priority=0, noreply=False),
+    )
+    data = motion.Request(header=header, parameter="{}", binary=[]).serialize()
+    # Encapsulation, two 64-bit numbers, lease, priority, flag, string, no bytes.
+    assert data[4:] == struct.pack("<3qi?3xI3sxI", 7, 1001, 0, 0, False, 3, b"{}\0", 0)
 
 
 def test_no_robot_and_another_machine_are_clear_errors(contract, model, domain):

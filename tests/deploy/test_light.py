@@ -11,6 +11,7 @@ import solo.deploy
 FOLDER = Path(solo.deploy.__file__).parent
 NEED_MORE = {
     "solo.deploy.drivers.g1_idl",
+    "solo.deploy.drivers.g1_motion",
     "solo.deploy.drivers.sim_dds",
     "solo.deploy.drivers.sim_robot",
 }

@@ -86,7 +86,7 @@ def test_contract_refuses_wrong_lengths_and_poses():
         name: getattr(good, name)
         for name in (
             "default_pos", "action_scale", "kp", "kd", "pos_low", "pos_high",
-            "vel_limit",
+            "vel_limit", "effort_limit",
         )
     }  # fmt: skip
     with pytest.raises(SoloError, match="kp has shape"):

@@ -15,7 +15,7 @@ from solo.deploy.drivers.realsense import RealsenseCamera, to_millimetres
 from solo.errors import SoloError
 
 
-def software_camera(rs, record: Path | None = None):
+def software_camera(rs, record: Path | None = None, fx: float = 384.0):
     """A software depth sensor with a queue of one frame, and how to feed it."""
     width, height = 640, 480
     device = rs.software_device()
@@ -27,7 +27,7 @@ def software_camera(rs, record: Path | None = None):
     stream.index, stream.uid = 0, 1
     intrinsics = rs.intrinsics()
     intrinsics.width, intrinsics.height = width, height
-    intrinsics.fx = intrinsics.fy = 384.0
+    intrinsics.fx = intrinsics.fy = fx
     intrinsics.ppx, intrinsics.ppy = width / 2 - 0.5, height / 2 - 0.5
     stream.intrinsics = intrinsics
     profile = sensor.add_video_stream(stream)
@@ -66,7 +66,7 @@ def test_frames_pass_the_real_queue_to_the_networks_image(rs):
     rows, columns = np.mgrid[:480, :640]
     raw = 500 + rows + 2 * columns
     feed(raw, 1)
-    frame = camera.wait(2.0)
+    frame = camera.wait(60.0)
     assert frame is not None
     assert frame.depth_mm.dtype == np.uint16
     assert (frame.depth_mm == raw).all()
@@ -82,7 +82,7 @@ def test_the_queue_drops_the_older_frame(rs):
     camera.start()
     for number in range(1, 6):
         feed(np.full((480, 640), 1000 + number), number)
-    frame = camera.wait(2.0)
+    frame = camera.wait(60.0)
     assert frame is not None
     assert (frame.depth_mm == 1005).all()
     assert camera.wait(0.05) is None  # Time is up: no frame, no error.
@@ -101,6 +101,20 @@ def test_capture_follows_the_camera(rs):
     capture.close()
 
 
+def test_another_lens_is_refused_when_the_camera_opens(rs):
+    for fx, is_refused in ((389.0, False), (424.0, True)):
+        queue, feed, _keep = software_camera(rs, fx=fx)
+        camera = RealsenseCamera(DepthContract(), queue=queue)
+        capture = Capture(camera, DepthProcessor(DepthContract()))
+        feed(np.full((480, 640), 1500), 1)
+        if is_refused:  # 320 px from the axis: 320 (1 - 384 / 424) = 30.2.
+            with pytest.raises(SoloError, match=r"fx 424.*384.*off by 30 .allowed 12"):
+                capture.start()
+        else:
+            capture.start()
+            capture.close()
+
+
 def test_a_recording_plays_through_the_real_pipeline(rs, tmp_path):
     path = tmp_path / "run.db3"
     _, feed, keep = software_camera(rs, path)
@@ -112,7 +126,7 @@ def test_a_recording_plays_through_the_real_pipeline(rs, tmp_path):
     del feed, keep  # Letting go of the recorder finishes the file.
     camera = RealsenseCamera(DepthContract(), path)
     camera.start()
-    frames = [camera.wait(2.0) for _ in range(3)]
+    frames = [camera.wait(60.0) for _ in range(3)]
     camera.close()
     depths = [int(frame.depth_mm[0, 0]) for frame in frames if frame is not None]
     assert len(depths) == 3

@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from solo.deploy.drivers.replay import Recording, ReplayCamera
 from solo.deploy.log import LogWriter, Ring, RunLog, read_log, write_npz
-from solo.deploy.replay import replay
-from solo.deploy.runtime_cfg import RuntimeCfg
+from solo.deploy.replay import Recording, ReplayCamera, replay
+from solo.deploy.runtime import RuntimeCfg
 from solo.errors import SoloError
 
 from .helpers import FakePolicy, Rig, tiny_contract
@@ -102,6 +101,47 @@ def test_a_log_of_another_version_or_none_is_refused(log, tmp_path):
     (log / "run.json").write_text('{"version": 99}')
     with pytest.raises(SoloError, match="version 99"):
         read_log(log)
+
+
+def _rewrite(log, **changes):
+    path = log / "00001.npz"
+    with np.load(path) as archive:
+        arrays = {**archive, **changes}
+    np.savez(path, **{k: v for k, v in arrays.items() if v is not None})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"joint_pos": None},
+        {"joint_pos": np.zeros((150, 4))},
+        {"joint_pos": np.zeros((149, 3))},
+        {"joint_pos": np.full((150, 3), "x")},
+        {"request": np.full(150, 77, np.uint8)},
+        {"time_s": np.full(150, np.nan)},
+        {"time_s": np.zeros(150)},
+    ],
+)
+def test_damaged_records_are_refused(log, changes):
+    _rewrite(log, **changes)
+    with pytest.raises(SoloError, match=r"The (log|parts of the log)"):
+        Recording(log, tiny_contract())
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "start": 7}'])
+def test_a_cut_description_is_refused(log, content):
+    (log / "run.json").write_text(content)
+    with pytest.raises(SoloError, match=r"run.json|The log"):
+        Recording(log, tiny_contract())
+
+
+def test_a_part_with_broken_compression_is_refused(log):
+    path = log / "00000.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+    path.write_bytes(content)
+    with pytest.raises(SoloError, match=r"not a whole .npz file"):
+        Recording(log, tiny_contract())
 
 
 def test_logs_are_not_overwritten(log):

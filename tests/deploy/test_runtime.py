@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from solo.deploy.phase import Phase, Request
-from solo.deploy.runtime_cfg import RuntimeCfg
+from solo.deploy.runtime import RuntimeCfg
 from solo.deploy.safety import Reaction, SafetyCfg
+from solo.deploy.watches import TargetLimiter
 
-from .helpers import PERIOD_S, Rig
+from .helpers import PERIOD_S, Rig, healthy
 
 
 @pytest.fixture
@@ -70,7 +71,6 @@ def test_windows_begin_with_the_first_value(rig):
     first = rig.policy.seen[0]
     assert (first.proprioception_window == first.proprioception).all()
     assert (first.depth_window == first.depth).all()
-    assert first.is_new_depth
     assert rig.policy.seen[1].depth_window.shape == (2, 3, 4)
 
 
@@ -136,10 +136,63 @@ def unplugged(rig):
     rig.robot.fails = True
 
 
+def pause(rig):
+    rig.now += 0.19  # And the 0.02 s of the next tick.
+
+
+def tell(name):
+    """What a driver finds by itself."""
+
+    def inject(rig):
+        rig.robot.problems = {name: "seen by the driver"}
+
+    return inject
+
+
+def turning(rig):
+    rig.robot.ang_vel_b = np.array([0.0, -6.5, 0.0])
+
+
+def motor_error(rig):
+    rig.robot.health = healthy(errors=np.array([0, 0x200, 0]))
+
+
+def hot(rig):
+    rig.robot.health = healthy(winding_c=np.array([60.0, 121.0, 60.0]))
+
+
+def low_voltage(rig):
+    rig.robot.health = healthy(voltage=np.array([38.0, 50.0, 50.0]))
+
+
+def empty(rig):
+    rig.robot.health = healthy(battery=19.0)
+
+
+def freeze(rig):
+    rig.robot.is_frozen = True
+
+
+def freeze_depth(rig):
+    rig.depth.is_frozen = True
+
+
+def cover(rig):
+    rig.depth.is_covered = True
+
+
 FAULTS = {
+    "gyroscope": (turning, "damp", 0.06),
+    "motor_error": (motor_error, "damp", 0.0),
+    "overheat": (hot, "damp", 0.0),
+    "bus_voltage": (low_voltage, "damp", 0.06),
+    "low_battery": (empty, "hold", 0.0),
+    "frozen_state": (freeze, "damp", 0.1),
+    "frozen_depth": (freeze_depth, "hold", 0.24),
+    "covered_depth": (cover, "hold", 0.0),
     "stale_state": (break_state, "damp", 0.1),
     "stale_depth": (break_depth, "hold", 0.25),
-    "lost_command": (break_operator, "hold", 0.5),
+    "stale_command": (break_operator, "hold", 0.5),
     "nan_action": (nan_action, "damp", 0.0),
     "action_range": (wild_action, "damp", 0.0),
     "policy_error": (crash, "damp", 0.0),
@@ -148,6 +201,10 @@ FAULTS = {
     "joint_velocity": (fast, "damp", 0.06),
     "tilt": (fallen, "damp", 0.0),
     "robot_error": (unplugged, "stop", 0.0),
+    "pause": (pause, "damp", 0.0),
+    "watchdog": (tell("watchdog"), "damp", 0.0),
+    "mode_machine": (tell("mode_machine"), "damp", 0.0),
+    "other_commands": (tell("other_commands"), "stop", 0.0),
 }
 """Fault to what causes it, its reaction and the age at which it is one."""
 
@@ -192,6 +249,17 @@ def test_a_fault_has_its_reaction_within_one_tick(tmp_path, name):
     assert not record["faults"][:-1].any()
 
 
+def test_the_next_run_keeps_the_records_of_the_last(tmp_path):
+    for _ in range(2):
+        rig = Rig(tmp_path)
+        rig.walk()
+        rig.policy.action[:] = np.nan
+        rig.tick()
+        rig.close()
+    names = sorted(path.name for path in tmp_path.glob("*.npz"))
+    assert names == ["fault-00-nan_action.npz", "fault-01-nan_action.npz"]
+
+
 def test_a_stumble_is_no_fault(rig):
     """Joints over their limits for two ticks, again and again, and then for four."""
     rig.walk()
@@ -206,6 +274,91 @@ def test_a_stumble_is_no_fault(rig):
     rig.tick(4)
     assert rig.runtime.phase == Phase.DAMPING
     assert rig.runtime.recorder.fault_counts == {"joint_velocity": 1}
+
+
+def test_wrong_joints_in_two_ticks_of_three_are_a_fault_and_the_policy_never_sees_them(
+    rig,
+):
+    rig.walk()
+    for _ in range(5):
+        rig.robot.joint_pos = np.array([0.0, 50.0, 0.0])
+        rig.robot.joint_vel = np.array([0.0, 900.0, 0.0])
+        rig.tick(2)
+        rig.robot.joint_pos, rig.robot.joint_vel = np.full(3, 0.1), np.zeros(3)
+        rig.tick()
+    assert rig.runtime.phase == Phase.WALKING
+    bent(rig)
+    rig.tick()  # The 11th of 16 ticks: more than a fifth of a second.
+    assert rig.runtime.phase == Phase.DAMPING
+    assert rig.runtime.recorder.fault_counts["joint_position"] == 1
+    seen = np.array([s.proprioception for s in rig.policy.seen])
+    assert np.abs(seen[:, 9:15]).max() < 1.0
+
+
+def test_five_images_a_second_are_too_few(rig):
+    rig.walk()
+    rig.depth.every = 10
+    rig.tick(60)
+    assert [fault.name for fault in rig.runtime.faults] == ["slow_depth"]
+    assert "5.0 images per second" in rig.runtime.faults[0].message
+    assert rig.runtime.phase == Phase.WALKING
+
+
+@pytest.mark.parametrize("inject", [freeze_depth, cover])
+def test_a_useless_image_that_stays_ends_in_damping(rig, inject):
+    rig.walk()
+    inject(rig)
+    rig.tick(int(2.0 / PERIOD_S))
+    assert rig.runtime.phase == Phase.WALKING
+    rig.tick(20)
+    assert rig.runtime.phase == Phase.DAMPING
+    assert rig.runtime.recorder.fault_counts["lost_depth"] == 1
+
+
+def test_walking_is_refused_with_a_covered_lens(rig):
+    cover(rig)
+    rig.operator.request = Request.STAND_UP
+    rig.tick(8)
+    rig.operator.request = Request.WALK
+    rig.tick()
+    assert rig.runtime.phase == Phase.STAND_UP
+    assert "covered_depth" in rig.runtime.snapshot.note
+
+
+def test_actions_that_alternate_are_slowed_at_once_and_then_damped():
+    """One scale of 0.5 rad per tick is allowed, 3.8 are asked for."""
+    safety = SafetyCfg(max_action_step=1.0)
+    rig = Rig(cfg=RuntimeCfg(stand_up_s=0.1, blend_s=0.0, safety=safety))
+    rig.walk()
+    before = rig.last.q.copy()
+    for tick in range(3):
+        rig.policy.action = np.full(3, 1.9 if tick % 2 == 0 else -1.9)
+        rig.tick()
+        assert np.abs(rig.last.q - before).max() <= 0.5 + 1e-9
+        assert rig.runtime.phase == Phase.WALKING
+        before = rig.last.q.copy()
+    rig.policy.action = np.full(3, -1.9)
+    rig.tick()
+    assert rig.runtime.phase == Phase.DAMPING
+    assert rig.runtime.recorder.fault_counts == {"action_rate": 1}
+    assert rig.runtime.limiter.num_slowed == 3
+    rig.close()
+
+
+def test_a_motor_is_not_asked_for_more_torque_than_it_has(rig):
+    """Knee: kp 20, kd 2, 3 Nm; at 0.2 rad and 1 rad/s a target of 0.7 gives 8 Nm."""
+    joints = dataclasses.replace(
+        rig.contract.joints, effort_limit=np.array([100.0, 3.0, 100.0])
+    )
+    limit = TargetLimiter(SafetyCfg(), joints)
+    rig.robot.joint_pos = np.array([0.0, 0.2, 0.0])
+    rig.robot.joint_vel = np.array([0.0, 1.0, 0.0])
+    state = rig.robot.read()
+    target = limit(np.array([0.1, 0.7, 0.1]), state)
+    assert target == pytest.approx([0.1, 0.45, 0.1])  # 20 x 0.25 - 2 x 1 = 3 Nm.
+    assert limit.num_clipped == 1
+    assert (limit(np.array([0.1, 0.4, 0.1]), state) == [0.1, 0.4, 0.1]).all()
+    assert limit.num_clipped == 1
 
 
 def test_a_fault_that_lasts_is_written_once_and_a_held_robot_goes_on(rig, tmp_path):
@@ -228,6 +381,104 @@ def test_depth_that_stays_away_ends_in_damping(rig):
     rig.tick(int(2.0 / PERIOD_S) + 2)
     assert rig.runtime.phase == Phase.DAMPING
     assert rig.runtime.recorder.fault_counts == {"stale_depth": 1, "lost_depth": 1}
+
+
+def test_a_command_that_stays_away_ends_in_damping(rig):
+    rig.walk()
+    rig.operator.is_silent = True
+    rig.tick(int(5.0 / PERIOD_S))
+    assert rig.runtime.phase == Phase.WALKING  # It holds.
+    rig.tick(2)
+    assert rig.runtime.phase == Phase.DAMPING
+    assert rig.runtime.recorder.fault_counts == {"stale_command": 1, "lost_command": 1}
+
+
+def test_nobody_at_the_controls_of_a_standing_robot_ends_in_damping_as_well(rig):
+    rig.operator.request = Request.STAND_UP
+    rig.tick(8)
+    rig.operator.is_silent = True
+    rig.tick(int(5.0 / PERIOD_S) + 2)
+    assert rig.runtime.phase == Phase.DAMPING
+
+
+def test_after_a_pause_it_stays_damped_until_it_is_asked_again(rig):
+    rig.walk()
+    rig.now += 0.6
+    rig.tick(100)
+    assert rig.runtime.phase == Phase.DAMPING
+    assert not any(command.kp.any() for command in rig.robot.commands[-100:])
+    assert rig.runtime.recorder.fault_counts == {"pause": 1}
+    rig.operator.request = Request.STAND_UP
+    rig.tick()
+    assert rig.runtime.phase == Phase.STAND_UP
+
+
+def test_a_pause_in_damping_is_no_fault(rig):
+    rig.operator.request = Request.DAMP
+    rig.tick(3)
+    rig.now += 5.0
+    rig.tick(3)
+    assert not rig.runtime.recorder.fault_counts
+
+
+@pytest.mark.parametrize(("period_s", "is_slow"), [(0.024, False), (0.026, True)])
+def test_a_loop_that_cannot_keep_up_is_damped(rig, period_s, is_slow):
+    """50 ticks at 24 ms are 41.7 Hz, at 26 ms 38.5 Hz; 40 are needed."""
+    rig.walk()
+    for _ in range(60):
+        rig.now += period_s - PERIOD_S
+        rig.tick()
+    assert (rig.runtime.phase == Phase.DAMPING) == is_slow
+    assert ("slow_loop" in rig.runtime.recorder.fault_counts) == is_slow
+    rig.operator.request = Request.STAND_UP
+    rig.tick(60)  # Again at 50 Hz; the request came while it was still too slow.
+    assert (rig.runtime.phase == Phase.DAMPING) == is_slow
+
+
+def test_the_policy_takes_over_from_the_default_pose_without_a_step(tmp_path):
+    rig = Rig(tmp_path, cfg=RuntimeCfg(stand_up_s=0.1, blend_s=0.6))
+    rig.policy.action = np.array([1.6, -1.6, 0.0])  # 0.8 rad.
+    rig.operator.request = Request.STAND_UP
+    rig.tick(8)
+    begin = len(rig.robot.commands) - 1
+    rig.operator.request = Request.WALK
+    rig.tick(40)
+    targets = np.array([command.q for command in rig.robot.commands[begin:]])
+    default = rig.contract.joints.default_pos
+    assert targets[0] == pytest.approx(default)
+    # The steepest part of the blend is 1.5 / 0.6 s.
+    steps = np.abs(np.diff(targets, axis=0)).max(axis=0)
+    assert steps[:2] == pytest.approx(1.5 / 0.6 * PERIOD_S * 0.8, rel=0.03)
+    assert targets[-1][:2] == pytest.approx([0.1 + 0.8, 0.2 - 0.8], abs=0.02)
+    # The policy sees as its last action what was done of it.
+    done = (targets[10] - default) / 0.5
+    assert rig.policy.seen[10].proprioception[-3:] == pytest.approx(done, abs=1e-6)
+    rig.close()
+
+
+@pytest.mark.parametrize("phase", [Phase.STAND_UP, Phase.WALKING])
+def test_stop_damps_at_once_and_no_stiff_command_follows(rig, phase):
+    """A signal comes while the tick's own command is on its way to the robot."""
+    if phase == Phase.WALKING:
+        rig.walk()
+    else:
+        rig.operator.request = Request.STAND_UP
+        rig.tick(2)
+    write = rig.robot.write
+
+    def interrupted(command):
+        rig.robot.write = write
+        rig.runtime.stop()
+        assert rig.is_damped
+        write(command)
+
+    rig.robot.write = interrupted
+    rig.tick()
+    assert rig.robot.commands[-2].kp.any()  # It went out after all,
+    assert rig.is_damped  # and was taken back.
+    assert not rig.tick()
+    assert rig.runtime.phase == Phase.STOPPED
+    assert rig.is_damped
 
 
 def test_reactions_can_be_configured(tmp_path):

@@ -8,19 +8,16 @@ import pytest
 from solo.deploy.command import ScriptedOperator
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import JointCommand, RobotState
-from solo.deploy.drivers.replay import Recording
 from solo.deploy.drivers.sim import SimProcess, SimulatedCamera, SimulatedRobot
 from solo.deploy.drivers.sim_robot import HarnessCfg, SimCamera, SimRobot
 from solo.deploy.phase import Phase
-from solo.deploy.policy import StandPolicy
-from solo.deploy.replay import replay
-from solo.deploy.runtime import Runtime
-from solo.deploy.runtime_cfg import RuntimeCfg
-from solo.deploy.safety import SafetyCfg
+from solo.deploy.replay import Recording, replay
+from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.deploy.session import Session
 from solo.errors import SoloError
+from tests.deploy.stand import StandPolicy
 
-from .helpers import g1_contract
+from .helpers import PATIENT, g1_contract
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +27,7 @@ def contract():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    from solo.cli.sim_robot import write_model
+    from solo.robots.standalone import write_model
 
     path = tmp_path_factory.mktemp("model") / "g1.xml"
     write_model(path)
@@ -145,9 +142,7 @@ def test_a_model_without_a_free_base_is_refused(tmp_path):
 def test_a_session_in_its_own_process_can_be_replayed(model, tmp_path):
     contract = g1_contract(needs_depth=True)
     process = SimProcess(model, contract.joints, contract.depth)
-    # A test machine may pause for longer than a robot's computer.
-    safety = SafetyCfg(max_state_age_s=2.0, max_depth_age_s=2.0, lost_depth_age_s=4.0)
-    cfg = RuntimeCfg(stand_up_s=0.5, safety=safety)
+    cfg = RuntimeCfg(stand_up_s=0.5, safety=PATIENT)
     session = Session(
         contract,
         StandPolicy(contract.joints),

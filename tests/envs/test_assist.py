@@ -13,7 +13,7 @@ from mjlab.utils.lab_api.math import quat_from_euler_xyz
 from solo.envs.make import make_env
 from solo.envs.mdp.assist import ASSIST, fade_assist, upright_assist
 from solo.robots.g1 import G1
-from solo.stages.env_cfg import add_assist
+from solo.tasks.env_cfg import add_assist
 
 from .helpers import make_cfg, make_still_env, without_randomness
 

@@ -9,7 +9,7 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.make import make_env
-from solo.envs.mdp import level_histogram
+from solo.envs.mdp import left_patch, level_histogram
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.terrains import TerrainSceneCfg
@@ -62,6 +62,19 @@ def test_half_a_patch_promotes(env):
     levels = set_levels(env, 1)
     end_episode(env, 4.2)
     assert (levels == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("away_m", "is_over"),
+    [((4.1, 0.0), True), ((0.0, -4.1), True), ((3.9, 3.9), False)],
+)
+def test_a_patch_is_left_at_half_its_side_along_an_axis(env, away_m, is_over):
+    robot = env.scene["robot"]
+    pose = robot.data.root_link_pose_w.clone()
+    pose[:, :2] = env.scene.env_origins[:, :2] + torch.tensor(away_m)
+    robot.write_root_link_pose_to_sim(pose)
+    env.sim.forward()
+    assert (left_patch(env) == is_over).all()
 
 
 def test_less_than_half_of_the_asked_distance_demotes(env):

@@ -10,8 +10,8 @@ from solo.envs.names import COMMAND
 from solo.motions.catalogue import make_clips
 from solo.motions.library import MotionLibrary
 from solo.robots.g1 import G1
-from solo.stages.env_cfg import make_stage_env_cfg
-from solo.stages.profiles import SMOKE
+from solo.tasks.env_cfg import make_stage_env_cfg
+from solo.tasks.profiles import SMOKE
 
 from .helpers import FLAT
 

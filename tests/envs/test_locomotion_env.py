@@ -10,7 +10,7 @@ from mjlab.tasks.registry import list_tasks, load_env_cfg
 
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
-from solo.envs.tasks import TASKS
+from solo.mjlab_tasks import TASKS
 from solo.robots.g1 import G1
 from solo.sim import NativeSimulation
 from solo.terrains import TerrainSceneCfg

@@ -7,7 +7,6 @@ import pytest
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import (
     DEPLOYABLE_GROUPS,
@@ -18,6 +17,7 @@ from solo.envs.observations_cfg import (
     make_observations,
 )
 from solo.robots.g1 import G1
+from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains import TerrainSceneCfg
 
 from .helpers import make_cfg, stand_still, without_randomness

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import Policy, StepReport
-from solo.evaluation.starts import Start
 
 WASTE = 1e9
 """What slots without a rollout report; it must never reach a result."""

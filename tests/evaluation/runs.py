@@ -11,21 +11,23 @@ import yaml
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 
-from solo.algorithms.perception import STUDENT_GROUPS
-from solo.envs.observations_cfg import GROUPS
+from solo.envs.observations_cfg import GROUPS, Stage
 from solo.export.metadata import describe_reconstructor
 from solo.files import write_json
+from solo.reconstruction.perceiver import STUDENT_GROUPS
 from solo.robots.g1 import G1
-from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
-from solo.stages.profiles import SMOKE
+from solo.stages.train import plain
+from solo.tasks.agent_cfg import make_agent_cfg
+from solo.tasks.profiles import SMOKE
 from tests.export.helpers import ACTOR, make_networks
 
 
-def write_run(folder: Path, stage: str, seed: int = 0) -> Path:
+def write_run(folder: Path, stage: Stage, seed: int = 0) -> Path:
     """Write ``run.json`` and ``model_3.pt`` of an untrained network."""
-    folder.mkdir(parents=True)
-    make_cfg = {"teacher": make_teacher_cfg, "student": make_student_cfg}[stage]
-    actor: dict[str, Any] = make_cfg(G1, SMOKE, None)["actor"]
+    (folder / "params").mkdir(parents=True)
+    agent = make_agent_cfg(G1, stage, SMOKE)
+    (folder / "params" / "agent.yaml").write_text(yaml.safe_dump(plain(asdict(agent))))
+    actor: dict[str, Any] = agent.actor
     cls = resolve_callable(actor.pop("class_name"))
     shapes = {name: (84,) for name in ("proprioception", "teacher_proprioception")}
     shapes |= {"base_velocity": (3,), "height_map": (16, 32)}

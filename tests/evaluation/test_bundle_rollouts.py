@@ -17,7 +17,6 @@ from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import STRESS, LimitsCfg
 from solo.evaluation.rollout import LANES, run_rollouts
 from solo.evaluation.sim_env import make_sim_env
-from solo.evaluation.starts import draw_starts
 from solo.sim.threads import stepping_threads
 from tests.evaluation.runs import write_perceptive_run
 from tests.export.helpers import IO, bundle_path, edited
@@ -77,7 +76,7 @@ def both(tmp_path_factory):
 @pytest.mark.slow
 def test_a_bundle_acts_like_its_checkpoint(both):
     trained, exported, env = both
-    starts = draw_starts(FLAT, FLAT.cells[0], 25)
+    starts = FLAT.starts(FLAT.cells[0], 25)
     torch_policy, runtime = trained.make(env.env), exported.make(env.env)
     for part in (env, torch_policy, runtime):
         part.begin(range(LANES), starts)
@@ -114,7 +113,7 @@ def test_rollouts_of_a_bundle_end_and_safety_takes_over(both):
     rollouts = run_rollouts(
         env,
         policy,
-        draw_starts(protocol, cell, 25),
+        protocol.starts(cell, 25),
         protocol.limits,
     )
     env.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -13,9 +12,8 @@ import torch
 from solo.evaluation.conditions import CONDITIONS, make_condition_env
 from solo.evaluation.evaluate import run_cell
 from solo.evaluation.policies import open_policy
-from solo.evaluation.protocols import STRESS, LimitsCfg, StartCfg
+from solo.evaluation.protocols import STRESS, LimitsCfg, StartRangeCfg
 from solo.evaluation.rollout import LANES
-from solo.evaluation.starts import draw_starts
 from solo.sim.threads import stepping_threads
 from tests.evaluation.runs import write_perceptive_run
 from tests.stages.test_perceptive import perceptive, student  # noqa: F401 - Fixtures.
@@ -28,7 +26,7 @@ SHORT = replace(
     rollouts=LANES,
     num_patches=2,
     limits=LimitsCfg(time_s=0.3),
-    start=StartCfg(joint_scale=(1.0, 1.0)),
+    start=StartRangeCfg(joint_scale=(1.0, 1.0)),
 )
 CELL = SHORT.cells[0]
 
@@ -37,7 +35,7 @@ def first_image(source, condition) -> np.ndarray:
     """Depth in metres [H, W] of a robot that has just been put on flat ground."""
     with stepping_threads(), torch.inference_mode():
         env = make_condition_env(source, SHORT, CELL, LANES, None, condition)
-        env.begin(range(LANES), draw_starts(SHORT, CELL, 25))
+        env.begin(range(LANES), SHORT.starts(CELL, 25))
         image = env.observations()["depth"][0, -1]
         height = env.env.scene["robot"].data.root_link_pos_w[0, 2]
         env.close()
@@ -79,14 +77,12 @@ def test_a_condition_gives_the_same_in_any_batch(name, tmp_path):
     protocol = replace(SHORT, rollouts=LANES + 2)
     condition = replace(CONDITIONS[name], push_every_s=(0.1, 0.2))
     first, second = (
-        json.dumps(
-            run_cell(protocol, source, CELL, num, condition=condition)["rollouts"]
-        )
+        repr(run_cell(protocol, source, CELL, num, condition=condition).rollouts)
         for num in (LANES, 2 * LANES)
     )
     assert first == second
-    nominal = run_cell(protocol, source, CELL, LANES)["rollouts"]
-    assert json.dumps(nominal) != first
+    nominal = run_cell(protocol, source, CELL, LANES).rollouts
+    assert repr(nominal) != first
 
 
 def test_a_trained_run_is_evaluated_from_its_folder(perceptive):  # noqa: F811
@@ -95,9 +91,9 @@ def test_a_trained_run_is_evaluated_from_its_folder(perceptive):  # noqa: F811
     assert source.kind == "perceptive"
     assert source.describe()["depth_shape"] == [16, 25]
     first, second = (
-        run_cell(SHORT, source, CELL, num, threads)["rollouts"]
+        run_cell(SHORT, source, CELL, num, threads).rollouts
         for num, threads in ((LANES, 1), (2 * LANES, 2))
     )
-    assert json.dumps(first) == json.dumps(second)
-    errors = [rollout["measures"]["height_map_l1_m"] for rollout in first]
+    assert repr(first) == repr(second)
+    errors = [rollout.measures["height_map_l1_m"] for rollout in first]
     assert 0.0 < min(errors) <= max(errors) < 1.0

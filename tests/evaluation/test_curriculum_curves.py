@@ -9,7 +9,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 from solo.errors import SoloError
 from solo.evaluation.curriculum import TAG, read_curve, read_curves
-from solo.viewer.curriculum_picture import draw_curriculum, smooth
+from solo.files import write_json
+from solo.pictures.curves import band, draw_curriculum, smooth
+from solo.stages.curves import group_runs
 
 
 def write(folder, values, first=0, wall_time=1000.0):
@@ -31,8 +33,8 @@ def test_a_resumed_run_counts_what_it_repeated_once(tmp_path):
     write(tmp_path, [1.0, 1.0, 1.0, 1.0])
     write(tmp_path, [2.0, 2.0, 2.0], first=2, wall_time=2000.0)
     curve = read_curve(tmp_path)
-    assert curve.iterations.tolist() == [0, 1, 2, 3, 4]
-    assert curve.levels.tolist() == [1.0, 1.0, 2.0, 2.0, 2.0]
+    assert curve.iterations == (0, 1, 2, 3, 4)
+    assert curve.levels == (1.0, 1.0, 2.0, 2.0, 2.0)
 
 
 def test_missing_curves_and_labels_are_told(tmp_path):
@@ -49,7 +51,7 @@ def test_the_figure_has_a_line_per_run(tmp_path):
         write(tmp_path / name, [0.0, 1.0, 2.0])
     curves = read_curves([tmp_path / "a", tmp_path / "b"], ["PPO", "TA-MSE"])
     output = tmp_path / "curves.png"
-    draw_curriculum(curves, 5.5, output)
+    draw_curriculum({curve.name: [curve] for curve in curves}, 5.5, output)
     colours = {tuple(c) for c in np.asarray(Image.open(output).convert("RGB"))[::2, ::2]
                .reshape(-1, 3)}  # fmt: skip
     assert len(colours) > 10
@@ -57,3 +59,37 @@ def test_the_figure_has_a_line_per_run(tmp_path):
 
 def test_smoothing_looks_back_only():
     np.testing.assert_allclose(smooth(np.array([0.0, 2.0, 4.0]), 2), [0.0, 1.0, 3.0])
+
+
+def test_a_band_spans_the_seeds_where_all_have_values():
+    low = np.arange(0.0, 11.0), np.zeros(11)
+    high = np.arange(2.0, 21.0), np.full(19, 4.0)
+    x, least, mean, most = band([low, high])
+    assert (x[0], x[-1]) == (2.0, 10.0)
+    np.testing.assert_allclose(least, 0.0)
+    np.testing.assert_allclose(mean, 2.0)
+    np.testing.assert_allclose(most, 4.0)
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_group(tmp_path):
+    def run(name, **settings):
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / "run.json", {"stage": "student", **settings})
+        return tmp_path / name
+
+    ppo = [run(f"ppo_s{k}", seed=k, objective="ppo") for k in (0, 1)]
+    mse = run("mse_s0", seed=0, objective="ta-mse")
+    (tmp_path / "bare").mkdir()
+    folders = [*ppo, mse, tmp_path / "bare"]
+    groups = group_runs(folders)
+    assert groups == {
+        "ppo, 2 seeds": ppo,
+        "mse_s0": [mse],
+        "bare": [tmp_path / "bare"],
+    }
+    assert group_runs(folders, ["a", "b", "a", "b"]) == {
+        "a": [ppo[0], mse],
+        "b": [ppo[1], tmp_path / "bare"],
+    }
+    with pytest.raises(SoloError, match="1 labels for 4 runs"):
+        group_runs(folders, ["a"])

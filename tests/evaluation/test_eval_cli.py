@@ -7,10 +7,11 @@ import json
 import pytest
 
 from solo.cli.eval import EvalCurriculum, EvalExtent, EvalLevels, EvalStress
+from solo.cli.report import Report
 from solo.errors import SoloError
 from solo.evaluation import evaluate as module
-from solo.evaluation.results import describe_cell
-from solo.evaluation.rollout import Outcome, Rollout
+from solo.evaluation.evaluate import describe_job
+from solo.results import Outcome, Rollout
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def scripted(monkeypatch, tmp_path):
         ]
         for rollout in rollouts:
             on_rollout(cell, rollout)
-        return describe_cell(cell, rollouts, 64, 0.5)
+        return describe_job(cell, rollouts, 64, 0.5)
 
     monkeypatch.setattr(module, "run_cell", run_cell)
     monkeypatch.chdir(tmp_path)
@@ -90,7 +91,8 @@ def test_levels_are_compared_pair_by_pair(capsys):
     assert row["difference"]["mean"] == pytest.approx(0.0)
     assert row["difference"]["std"] == pytest.approx(25 * 2**0.5)
     assert "second - first" in capsys.readouterr().out
-    assert "rollouts" not in result["first"][0]["cells"][0]
+    assert result["kind"] == "levels"
+    assert result["first"][0]["cells"][0]["rollouts"] == []
 
 
 def test_some_levels_keep_their_numbers():
@@ -121,3 +123,23 @@ def test_wrong_options_are_told_in_one_line(command, reason):
     with pytest.raises(SoloError, match=reason) as error:
         command.run()
     assert "\n" not in str(error.value)
+
+
+def test_the_report_takes_the_file_the_folder_and_its_parent(tmp_path):
+    options = {"rollouts": 2, "terrains": ("gap",), "levels": (0, 9)}
+    EvalLevels(policy=("zero",), versus=("stand",), **options).run()
+    folder = tmp_path / "eval" / "levels"
+    for given, kind in (
+        (folder / "result.json", "levels"),
+        (folder, "levels"),
+        (tmp_path / "eval", "levels"),
+        (folder / "zero", "evaluation"),
+    ):
+        page = Report((given,), output=tmp_path / "page.html").run()
+        assert page["sections"] == ["levels"]
+        assert [found["kind"] for found in page["results"]] == [kind]
+    # Killed before the second policy was done: the first one can be looked at.
+    (folder / "result.json").unlink()
+    (folder / "stand" / "result.json").unlink()
+    page = Report((tmp_path / "eval",), output=tmp_path / "page.html").run()
+    assert [found["kind"] for found in page["results"]] == ["evaluation"]

@@ -11,16 +11,13 @@ import pytest
 
 from solo.cli.eval_strips import EvalCourse, EvalIsolated, EvalRoute
 from solo.errors import SoloError
-from solo.evaluation import failures, route_evaluate, strips_evaluate
+from solo.evaluation import evaluate, failures
+from solo.evaluation.evaluate import describe_job, run_cell
 from solo.evaluation.policies import open_policy
-from solo.evaluation.results import describe_cell
-from solo.evaluation.rollout import Outcome, Rollout
-from solo.evaluation.route import ROUTE
-from solo.evaluation.route_evaluate import describe_stage, run_stage
-from solo.evaluation.route_walk import StageWalks, Walk
-from solo.evaluation.strips import COURSE, ISOLATED, add_progress
-from solo.evaluation.strips_evaluate import run_strip_cell
-from solo.viewer.failure_frames import read_recording
+from solo.evaluation.route import ROUTE, RouteStage
+from solo.evaluation.strips import COURSE, ISOLATED
+from solo.pictures.failures import read_recording
+from solo.results import Outcome, Rollout
 
 
 @pytest.fixture
@@ -28,27 +25,21 @@ def scripted(monkeypatch, tmp_path):
     """Every second trial falls after 8 m, the others succeed."""
 
     def run_cell(protocol, source, cell, *settings):
-        rollouts = [
-            Rollout(i, Outcome.FALL if i % 2 else Outcome.SUCCESS, 9,
-                    8.0 if i % 2 else cell.finish_m, 0.0, 0.5, 0, {})
-            for i in range(protocol.rollouts)
-        ]  # fmt: skip
-        result = describe_cell(cell, rollouts, 64, 0.5)
-        return add_progress(result, cell.elements, rollouts)
+        is_stage = isinstance(cell, RouteStage)
+        finish_m = protocol.limits_of(cell).pass_m
+        wave = []
+        for start in protocol.starts(cell, 2):
+            falls = start.index % 2 and not is_stage
+            outcome = Outcome.FALL if falls else Outcome.SUCCESS
+            end_m = 8.0 if falls else finish_m
+            wave.append((start, Rollout(start.index, outcome, 9, end_m, 0.0, 0.5)))
+        watch = protocol.watch(cell)
+        if watch is not None:  # Both see an error of a centimetre at the start.
+            watch([wave[0][0]] * 2, np.zeros(2), {"height_map_l1_m": np.full(2, 0.01)})
+        job = describe_job(cell, [rollout for _, rollout in wave], 64, 0.5)
+        return protocol.describe_job(job, cell, [wave], watch)
 
-    def run_a_stage(protocol, source, stage, *settings):
-        walks, wave = [], []
-        for robot in range(protocol.rollouts):
-            end_m = stage.begin_m + stage.length_m
-            walks.append(
-                Walk(robot, stage.level, 0, stage.begin_m, end_m, "success", 9)
-            )
-            wave.append(Rollout(robot, Outcome.SUCCESS, 9, 1.0, 0.0, 0.5, 0, {}))
-        found = StageWalks(walks, [wave], {0: (0.02, 2)})
-        return describe_stage(stage, found, 64, 0.5)
-
-    monkeypatch.setattr(strips_evaluate, "run_strip_cell", run_cell)
-    monkeypatch.setattr(route_evaluate, "run_stage", run_a_stage)
+    monkeypatch.setattr(evaluate, "run_cell", run_cell)
     monkeypatch.chdir(tmp_path)
 
 
@@ -126,10 +117,10 @@ def test_whoever_does_not_walk_fails_on_strips(policy):
         replace(ISOLATED, terrains=("movable_obstacle",), rollouts=4, forward_m_s=FAST),
         replace(COURSE, rollouts=4, forward_m_s=FAST),
     ):
-        result = run_strip_cell(protocol, open_policy(policy), protocol.cells[0])
-        assert result["success"]["successes"] == 0
-        assert result["outcomes"]["diverged"] == 0
-        assert result["elements"][0]["passed"] == 0
+        result = run_cell(protocol, open_policy(policy), protocol.cells[0])
+        assert result.success.successes == 0
+        assert result.outcomes["diverged"] == 0
+        assert result.elements[0].passed == 0
 
 
 @pytest.mark.slow
@@ -145,7 +136,7 @@ def test_a_stage_is_the_same_to_the_bit_in_any_batch(monkeypatch, tmp_path):
     def walks(num_slots: int, num_threads: int) -> str:
         folder = tmp_path / str(num_slots)
         folder.mkdir()
-        result = run_stage(
+        result = run_cell(
             protocol,
             open_policy("zero"),
             stage,
@@ -154,14 +145,14 @@ def test_a_stage_is_the_same_to_the_bit_in_any_batch(monkeypatch, tmp_path):
             folder=folder,
             num_failures=38,
         )
-        assert result["success"]["successes"] == 0
-        assert result["outcomes"]["fall"] > 30
-        assert {walk["leg"] for walk in result["walks"]} == set(range(len(stage.legs)))
+        assert result.success.successes == 0
+        assert result.outcomes["fall"] > 30
+        assert {walk.leg for walk in result.walks} == set(range(len(stage.legs)))
         # First walks, then second ones, whichever ended first.
-        names = [Path(name).stem for name in result["failures"]]
+        names = [Path(name).stem for name in result.failures]
         assert names[:36] == [f"stage-000-{robot}" for robot in range(36)]
         assert names[36:] == ["stage-000-0-1", "stage-000-1-1"]
-        return json.dumps([result["walks"], result["rollouts"], result["failures"]])
+        return repr((result.walks, result.rollouts, result.failures))
 
     assert walks(32, 1) == walks(64, 2)
     for one in (tmp_path / "32" / "failures").iterdir():

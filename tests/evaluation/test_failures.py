@@ -17,16 +17,14 @@ from solo.errors import SoloError
 from solo.evaluation import failures as module
 from solo.evaluation.evaluate import run_cell
 from solo.evaluation.failures import RecordedEnv, write_failures
-from solo.evaluation.jobs import run_job
 from solo.evaluation.policies import open_policy
-from solo.evaluation.protocols import STRESS, LimitsCfg
-from solo.evaluation.rollout import Outcome, run_rollouts
-from solo.evaluation.starts import draw_starts
-from solo.evaluation.strip_env import make_strip_env
-from solo.evaluation.strips import ISOLATED
+from solo.evaluation.protocols import STRESS, LimitsCfg, Start
+from solo.evaluation.rollout import run_rollouts
+from solo.evaluation.strips import StripCell, StripProtocol
 from solo.gl import INSTALL_HINT, has_gl
+from solo.pictures.failures import draw_failure, read_recording
+from solo.results import Outcome
 from solo.terrains.scene import TerrainSceneCfg
-from solo.viewer.failure_frames import draw_failure, read_recording
 from tests.evaluation.fake import FakeEnv, FakePolicy, Script, make_start
 
 LIMITS = LimitsCfg(pass_m=5.0, time_s=6.0)
@@ -194,11 +192,11 @@ def test_the_strip_of_a_fall_ends_with_the_fall(tmp_path):
     result = run_cell(
         protocol, open_policy("zero"), cell, folder=tmp_path, num_failures=1
     )
-    assert result["failures"] == ["failures/flat-8m-0.990-0.npz"]
-    assert result["rollouts"][0]["outcome"] == "fall"
-    path = tmp_path / result["failures"][0]
+    assert result.failures == ("failures/flat-8m-0.990-0.npz",)
+    assert result.rollouts[0].outcome == Outcome.FALL
+    path = tmp_path / result.failures[0]
     recording = read_recording(path)
-    assert recording.time_s[-1] == pytest.approx(0.02 * result["rollouts"][0]["steps"])
+    assert recording.time_s[-1] == pytest.approx(0.02 * result.rollouts[0].steps)
     height = recording.qpos[:, 2]
     assert height[0] > 0.6  # It stood,
     assert height[-1] < 0.45  # and it lies.
@@ -213,29 +211,25 @@ def test_the_strip_of_a_fall_ends_with_the_fall(tmp_path):
     assert sky[0] > 2 * sky[1]
 
 
+class InFrontOfTheBox(StripProtocol):
+    """Robots begin right in front of the obstacle."""
+
+    def draw_start(self, cell: StripCell, index: int, num_joints: int) -> Start:
+        at_m = self.scene(cell).strips[0].obstacle_at_m
+        assert at_m is not None
+        start = super().draw_start(cell, index, num_joints)
+        return replace(start, offset_m=np.array([at_m - 0.6, 0.0]))
+
+
 @pytest.mark.slow
 def test_a_fall_over_the_obstacle_shows_the_obstacle(tmp_path):
     """A robot that falls forward, put right in front of the box."""
-    protocol = replace(ISOLATED, terrains=("movable_obstacle",), rollouts=1)
-    cell, source = protocol.cells[0], open_policy("zero")
-    scene = protocol.scene(cell)
-    at_m = scene.strips[0].obstacle_at_m
-    assert at_m is not None
-    (start,) = draw_starts(protocol, cell, len(source.robot.joint_names))
-    limits = LimitsCfg(pass_m=cell.finish_m, time_s=4.0)
-    result, _ = run_job(
-        source,
-        cell,
-        lambda: make_strip_env(
-            source, replace(protocol, limits=limits), scene, cell.patch_m / 2, 1
-        ),
-        [replace(start, offset_m=np.array([at_m - 0.6, 0.0]))],
-        limits,
-        lambda cell, rollout: None,
-        tmp_path,
-        1,
+    protocol = InFrontOfTheBox(
+        "close", ("movable_obstacle",), (1.0,), 1, forward_m_s=(2.0, 2.0)
     )
-    (name,) = result["failures"]
+    cell, source = protocol.cells[0], open_policy("zero")
+    result = run_cell(protocol, source, cell, folder=tmp_path, num_failures=1)
+    (name,) = result.failures
     recording = read_recording(tmp_path / name)
     assert set(recording.ground.families) >= {"flat", "boxes"}
     np.testing.assert_allclose(recording.boxes_m, [ObstacleCfg().size_m], atol=1e-6)

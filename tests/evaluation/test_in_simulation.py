@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +11,9 @@ import torch
 from solo.evaluation.evaluate import run_cell
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import STRESS, LimitsCfg
-from solo.evaluation.rollout import Outcome, classify
+from solo.evaluation.rollout import classify
 from solo.evaluation.sim_env import make_sim_env
-from solo.evaluation.starts import draw_starts
+from solo.results import Outcome
 from solo.sim.threads import stepping_threads
 from tests.evaluation.runs import write_perceptive_run, write_run
 
@@ -33,7 +32,7 @@ CELL = SHORT.cells[0]
 def rollouts(policy: str, num_slots: int = 64, num_threads: int | None = None) -> str:
     """All rollouts as text, to be compared to the last digit."""
     result = run_cell(SHORT, open_policy(policy), CELL, num_slots, num_threads)
-    return json.dumps(result["rollouts"])
+    return repr(result.rollouts)
 
 
 @pytest.mark.parametrize("stage", ["teacher", "student", "perceptive"])
@@ -58,11 +57,11 @@ def test_whoever_does_not_walk_fails(policy, terrain):
         STRESS, terrains=(terrain,), rollouts=32, limits=LimitsCfg(time_s=4.0)
     )
     result = run_cell(protocol, open_policy(policy), protocol.cells[0])
-    assert result["success"]["successes"] == 0
-    assert result["outcomes"]["diverged"] == 0
+    assert result.success.successes == 0
+    assert result.outcomes["diverged"] == 0
     expected = "time_out" if policy == "stand" else "fall"
-    assert result["outcomes"][expected] >= 31
-    assert result["measures"]["velocity_error"]["mean"] > 0.3
+    assert result.outcomes[expected] >= 31
+    assert (result.measures["velocity_error"].mean or 0.0) > 0.3
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def stairs():
     source, cell = open_policy("zero"), protocol.cells[0]
     env = make_sim_env(source, protocol, cell, 32)
     with stepping_threads(), torch.inference_mode():
-        yield env, draw_starts(protocol, cell, 25)
+        yield env, protocol.starts(cell, 25)
     env.close()
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from solo.algorithms.perception_checks import DEPTH_CHANGES
+from solo.algorithms.perceptive_ta_mse import DEPTH_CHANGES
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
 from solo.evaluation.bundle import DAMPED
 from solo.evaluation.conditions import CONDITIONS
+from solo.evaluation.metrics import LEVEL_GROUPS
 from solo.evaluation.perceptive import MEASURES as ESTIMATES
-from solo.evaluation.protocols import LEVEL_GROUPS
-from solo.evaluation.rollout import Outcome
 from solo.evaluation.sim_env import MEASURES
 from solo.motions.checks import LIMITS
+from solo.results import Outcome
 from solo.robots.g1 import G1
-from solo.stages.env_cfg import make_stage_env_cfg
-from solo.stages.profiles import SMOKE
+from solo.tasks.env_cfg import make_stage_env_cfg
+from solo.tasks.profiles import SMOKE
 
 ROOT = Path(__file__).parents[2]
 DEFINED = set(re.findall(r"`([^`]+)`", (ROOT / "docs" / "metrics.md").read_text()))
@@ -62,8 +62,8 @@ def test_qualities_of_motions():
         ("algorithms/ta_mse.py", "ta_"),
         ("algorithms/ta_mse.py", "teacher_d"),
         ("algorithms/teacher_matching.py", "teacher_m"),
-        ("algorithms/reconstruction.py", "recon_l"),
-        ("algorithms/perception_checks.py", "recon_"),
+        ("reconstruction/online.py", "recon_l"),
+        ("algorithms/perceptive_ta_mse.py", "recon_"),
     ],
 )
 def test_losses(file, prefix):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from solo.errors import SoloError
 from solo.evaluation.network_policy import NetworkPolicy
 from solo.evaluation.policies import RandomPolicy, open_policy
 from solo.evaluation.rollout import LANES
-from solo.evaluation.trained import profile_of
-from solo.stages.profiles import PROFILES
 from tests.evaluation.fake import make_start
 from tests.evaluation.runs import write_run
 
@@ -39,11 +36,6 @@ class Memory(torch.nn.Module):
 
     def get_hidden_state(self):
         return self.rnn.hidden_state
-
-
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
-def test_profiles_survive_json(profile):
-    assert profile_of(json.loads(json.dumps(asdict(profile)))) == profile
 
 
 @pytest.mark.parametrize("stage", ["teacher", "student"])

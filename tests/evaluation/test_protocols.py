@@ -9,7 +9,6 @@ import pytest
 
 from solo.errors import SoloError
 from solo.evaluation.protocols import EXTENT, STRESS
-from solo.evaluation.starts import draw_start, draw_starts
 from solo.terrains import VARIANTS, TerrainSceneCfg, build_scene
 from solo.terrains.variants import EVALUATION_VARIANTS
 
@@ -29,22 +28,22 @@ def test_extent_has_both_scenes_at_every_difficulty():
 
 def test_a_start_depends_on_seed_terrain_and_index_alone():
     cell = STRESS.cells[0]
-    first = draw_start(STRESS, cell, 7, 25)
+    first = STRESS.draw_start(cell, 7, 25)
     more = replace(STRESS, rollouts=3, terrains=("gap",), difficulties=(0.3,))
-    again = draw_start(more, more.cells[0], 7, 25)
+    again = more.draw_start(more.cells[0], 7, 25)
     np.testing.assert_array_equal(first.offset_m, again.offset_m)
     np.testing.assert_array_equal(first.joint_scale, again.joint_scale)
     assert first.forward_m_s == again.forward_m_s
     for other in (
-        draw_start(STRESS, cell, 8, 25),
-        draw_start(replace(STRESS, seed=1), cell, 7, 25),
-        draw_start(STRESS, STRESS.cells[1], 7, 25),
+        STRESS.draw_start(cell, 8, 25),
+        replace(STRESS, seed=1).draw_start(cell, 7, 25),
+        STRESS.draw_start(STRESS.cells[1], 7, 25),
     ):
         assert other.forward_m_s != first.forward_m_s
 
 
 def test_starts_are_within_the_protocols_ranges():
-    starts = draw_starts(STRESS, STRESS.cells[0], 25)
+    starts = STRESS.starts(STRESS.cells[0], 25)
     commands = [start.forward_m_s for start in starts]
     assert min(commands) >= 0.4
     assert max(commands) <= 1.0

@@ -8,11 +8,11 @@ import pytest
 
 from solo.errors import SoloError
 from solo.evaluation import evaluate as module
-from solo.evaluation.evaluate import evaluate
+from solo.evaluation.evaluate import describe_job, evaluate
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import Protocol
-from solo.evaluation.results import describe_cell
-from solo.evaluation.rollout import Outcome, Rollout
+from solo.result_files import parse_result
+from solo.results import Outcome, Rollout
 
 PROTOCOL = Protocol(
     name="tiny", terrains=("flat", "gap", "pits"), difficulties=(0.5,), rollouts=4
@@ -37,7 +37,7 @@ def jobs(monkeypatch):
                     0, {"velocity_error": 0.25})
             for i in range(protocol.rollouts)
         ]  # fmt: skip
-        return describe_cell(cell, rollouts, 400, 2.0)
+        return describe_job(cell, rollouts, 400, 2.0)
 
     stop_after = [99]
     monkeypatch.setattr(module, "run_cell", run_cell)
@@ -50,17 +50,20 @@ def run(folder, protocol=PROTOCOL, policy="stand", **callbacks):
 
 def test_a_result_says_everything_about_itself(jobs, tmp_path):
     result = run(tmp_path)
-    assert result == json.loads((tmp_path / "result.json").read_text())
-    assert result["policy"]["name"] == "stand"
-    assert result["policy"]["sha256"] is None
-    assert {"solo", "torch", "mujoco", "mjlab", "python"} <= set(result["versions"])
-    assert result["protocol"]["seed"] == 0
-    assert result["protocol"]["limits"] == {"pass_m": 5.0, "time_s": 30.0}
-    assert result["wall_time_s"] == 6.0
-    assert result["env_steps_per_s"] == 200.0
-    assert result["summary"]["success"]["successes"] == 9
-    assert [cell["terrain"] for cell in result["cells"]] == ["flat", "gap", "pits"]
-    assert result["cells"][0]["rollouts"][0]["outcome"] == "fall"
+    path = tmp_path / "result.json"
+    assert parse_result(path, json.loads(path.read_text())) == result
+    assert json.loads(path.read_text())["kind"] == "evaluation"
+    assert result.policy["name"] == "stand"
+    assert result.policy["sha256"] is None
+    assert {"solo", "torch", "mujoco", "mjlab", "python"} <= set(result.versions)
+    assert result.protocol["seed"] == 0
+    assert result.protocol["limits"] == {"pass_m": 5.0, "time_s": 30.0}
+    assert result.wall_time_s == 6.0
+    assert result.env_steps_per_s == 200.0
+    assert result.summary is not None
+    assert result.summary.success.successes == 9
+    assert [job.terrain for job in result.cells] == ["flat", "gap", "pits"]
+    assert result.cells[0].rollouts[0].outcome == Outcome.FALL
 
 
 def test_a_killed_run_goes_on_without_repeating(jobs, tmp_path):
@@ -71,7 +74,7 @@ def test_a_killed_run_goes_on_without_repeating(jobs, tmp_path):
     assert not (tmp_path / "result.json").exists()
     stop_after[0] = 99
     seen = []
-    resumed = run(tmp_path, on_cell=lambda cell, new: seen.append((cell["name"], new)))
+    resumed = run(tmp_path, on_job=lambda job, new: seen.append((job.name, new)))
     assert ran == ["flat", "gap", "pits"]
     assert [is_new for _, is_new in seen] == [False, False, True]
     ran.clear()
@@ -82,8 +85,8 @@ def test_a_killed_run_goes_on_without_repeating(jobs, tmp_path):
     ("content", "reason"),
     [
         ("{", "Expecting"),
-        ("[1]", "not a JSON object"),
-        ('{"name": "flat-8m-0.500"}', "'terrain' is None"),
+        ("[1]", "not an object"),
+        ('{"name": "flat-8m-0.500"}', "success is missing"),
     ],
 )
 def test_a_malformed_file_is_told_in_one_line(jobs, tmp_path, content, reason):

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from solo.cli.eval_robustness import EvalRobustness
+from solo.cli.eval import EvalRobustness
 from solo.errors import SoloError
 from solo.evaluation import evaluate as module
 from solo.evaluation.conditions import CONDITIONS, NOMINAL
-from solo.evaluation.metrics import success_rate
+from solo.evaluation.evaluate import describe_job
+from solo.evaluation.metrics import rate_difference, success_rate
 from solo.evaluation.policies import open_policy
-from solo.evaluation.results import describe_cell
-from solo.evaluation.robustness import (
-    ROBUSTNESS,
-    evaluate_robustness,
-    rate_difference,
-)
-from solo.evaluation.rollout import Outcome, Rollout
+from solo.evaluation.robustness import ROBUSTNESS, evaluate_robustness
+from solo.result_files import parse_result
+from solo.results import Outcome, Rollout
 
 SUCCESSES = {"nominal": 9, "zeroed": 0, "pushed": 6}
 """Of ten rollouts on each terrain."""
@@ -51,8 +49,8 @@ def ran(monkeypatch, tmp_path):
             )
             for i in range(protocol.rollouts)
         ]
-        result = describe_cell(cell, rollouts, 100, 0.5)
-        return result | {"failures": [f"failures/{cell.name}-9.npz"]}
+        failures = [f"failures/{cell.name}-9.npz"]
+        return describe_job(cell, rollouts, 100, 0.5, failures)
 
     monkeypatch.setattr(module, "run_cell", run_cell)
     monkeypatch.chdir(tmp_path)
@@ -81,20 +79,21 @@ def test_each_condition_has_its_row_and_its_cost(ran, tmp_path):
         for condition in ("nominal", "zeroed", "pushed")
         for terrain in ("gap", "flat")
     ]
-    rows = {row["name"]: row for row in result["conditions"]}
-    assert rows["nominal"]["success"]["rate"] == 0.9
-    assert rows["nominal"]["cost"]["success_points"] == 0.0
+    rows: dict[str, Any] = {row.name: row for row in result.conditions}
+    assert rows["nominal"].success.rate == 0.9
+    assert rows["nominal"].cost.success_points == 0.0
     # 18 of 20 and 12 of 20 succeed.
-    assert rows["pushed"]["cost"]["success_points"] == pytest.approx(30.0)
-    assert rows["zeroed"]["cost"]["success_points"] == pytest.approx(90.0)
-    assert rows["zeroed"]["cost"]["low"] < 90.0 < rows["zeroed"]["cost"]["high"]
-    assert rows["zeroed"]["cost"]["height_map_l1_m"] == pytest.approx(0.23)
-    assert rows["zeroed"]["cells"][0]["failures"] == [
-        "zeroed/failures/gap-8m-0.990-9.npz"
-    ]
-    assert result["env_steps"] == 600
-    assert result["env_steps_per_s"] == 200.0
-    assert json.loads((tmp_path / "result.json").read_text()) == result
+    assert rows["pushed"].cost.success_points == pytest.approx(30.0)
+    cost = rows["zeroed"].cost
+    assert cost.success_points == pytest.approx(90.0)
+    assert cost.low < 90.0 < cost.high
+    assert cost.height_map_l1_m == pytest.approx(0.23)
+    files = rows["zeroed"].cells[0].failures
+    assert files == ("zeroed/failures/gap-8m-0.990-9.npz",)
+    assert result.env_steps == 600
+    assert result.env_steps_per_s == 200.0
+    path = tmp_path / "result.json"
+    assert parse_result(path, json.loads(path.read_text())) == result
     config = json.loads((tmp_path / "zeroed" / "config.json").read_text())
     assert config["condition"]["depth"] == "zeroed"
 

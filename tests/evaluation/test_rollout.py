@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solo.evaluation.metrics import summarise_cell
+from solo.evaluation.metrics import summarise_rollouts
 from solo.evaluation.protocols import LimitsCfg
-from solo.evaluation.rollout import Outcome, StepReport, classify, run_rollouts
+from solo.evaluation.rollout import (
+    COUNT,
+    Outcome,
+    StepReport,
+    classify,
+    means,
+    run_rollouts,
+)
 from tests.evaluation.fake import FakeEnv, FakePolicy, Script, make_start
 
 LIMITS = LimitsCfg(pass_m=5.0, time_s=1.0)  # 10 steps of the fake environment.
@@ -73,9 +80,9 @@ def test_a_policy_is_told_who_walks(num_slots):
 
 
 def test_the_number_of_slots_changes_nothing():
-    first = [r.to_dict() for r in run(1)[1]]
+    first = run(1)[1]
     for num_slots in (2, 5, 10, 32):
-        assert [r.to_dict() for r in run(num_slots)[1]] == first
+        assert run(num_slots)[1] == first
 
 
 def test_each_rollout_runs_once_in_its_lane():
@@ -94,7 +101,7 @@ def test_the_end_of_each_rollout_is_told_once():
 
 
 def test_a_job_has_the_expected_numbers():
-    summary = summarise_cell(run(4)[1])
+    summary = summarise_rollouts(run(4)[1])
     assert summary["outcomes"] == {
         "success": 3,
         "fall": 2,
@@ -102,11 +109,11 @@ def test_a_job_has_the_expected_numbers():
         "left_patch": 3,
         "diverged": 1,
     }
-    assert summary["success"]["rate"] == 0.3
+    assert summary["success"].rate == 0.3
     assert summary["steps"] == 33
     # Each rollout counts alike: (2 + 1.5 + 5.5 + 1.5 + 1.5 + 1 + 5.5 + 1 + 1 + 1) / 10;
     # over steps it would be (6 + 3 + 55 + 3 + 3 + 1 + 55 + 1 + 1 + 1) / 33 = 3.9.
-    assert summary["measures"]["step"]["mean"] == pytest.approx(2.15)
+    assert summary["measures"]["step"].mean == pytest.approx(2.15)
 
 
 def test_falling_beats_passing_beats_the_clock():
@@ -123,3 +130,16 @@ def test_falling_beats_passing_beats_the_clock():
         Outcome.TIME_OUT,
         None,
     ]
+
+
+def test_measures_of_touch_downs_are_per_touch_down():
+    sums = {"gait": 8.0, COUNT: 5.0, "landing_over_holes": 1.0, "landing_shifted": 2.0}
+    assert means(sums, 4) == {
+        "gait": 2.0,
+        COUNT: 5.0,
+        "landing_over_holes": 0.2,
+        "landing_shifted": 0.4,
+    }
+    nowhere = {**sums, COUNT: 0.0, "landing_over_holes": 0.0, "landing_shifted": 0.0}
+    assert means(nowhere, 4) == {"gait": 2.0, COUNT: 0.0}
+    assert means({"gait": 8.0}, 4) == {"gait": 2.0}

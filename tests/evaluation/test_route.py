@@ -10,22 +10,23 @@ import numpy as np
 import pytest
 import torch
 
-from solo.evaluation import route_evaluate as module
+from solo.evaluation import evaluate as module
+from solo.evaluation.evaluate import describe_job, evaluate, gather, run_waves
 from solo.evaluation.policies import open_policy
-from solo.evaluation.protocols import StartCfg
+from solo.evaluation.protocols import Start, StartRangeCfg
 from solo.evaluation.rollout import Policy, StepReport
-from solo.evaluation.route import PAD_M, ROUTE, SIGHT_M, RouteProtocol, Stage, draw_leg
-from solo.evaluation.route_evaluate import describe_stage, evaluate_route
-from solo.evaluation.route_walk import walk_stage
-from solo.evaluation.starts import Start
+from solo.evaluation.route import ROUTE, RouteProtocol, RouteStage
+from solo.result_files import parse_result, to_json
+from solo.results import RouteSummary
 from solo.robots import get_robot
-from solo.sensors.depth_camera import longest_ray_m
+from solo.sensors.depth.camera import longest_ray_m
 from solo.terrains.patch import CELL_M
+from solo.terrains.strips.route import PAD_M, SIGHT_M, draw_leg
 
 STEP_M = 0.25
 """0.5 m/s at 2 Hz."""
 SHORT = replace(
-    ROUTE, length_m=130.0, stage_m=45.0, rollouts=3, start=StartCfg(offset_m=0.0)
+    ROUTE, length_m=130.0, stage_m=45.0, rollouts=3, start=StartRangeCfg(offset_m=0.0)
 )
 
 
@@ -35,7 +36,7 @@ class Walkers:
     step_s = 0.5
     half_patch_m = 3.0
 
-    def __init__(self, stage: Stage, events: dict, num_slots: int) -> None:
+    def __init__(self, stage: RouteStage, events: dict, num_slots: int) -> None:
         self.stage, self.events = stage, events
         self.num_slots = self.lanes = num_slots
         self.robots: list[int | None] = [None] * num_slots
@@ -78,24 +79,33 @@ class Eyes(Policy):
         return torch.zeros(self.num_slots, 1), errors
 
 
-def walk(protocol: RouteProtocol, events: dict, num_slots: int = 4) -> dict:
+def walk_stage(
+    protocol: RouteProtocol, stage: RouteStage, events: dict, num_slots: int
+):
+    """One stage, as `run_cell` does it in the simulation."""
+    env, watch = Walkers(stage, events, num_slots), protocol.watch(stage)
+    waves = run_waves(protocol, stage, env, Eyes(num_slots), 2, watch=watch)
+    job = describe_job(stage, [rollout for _, rollout in waves[0]], 1000, 2.0)
+    return protocol.describe_job(job, stage, waves, watch)
+
+
+def walk(protocol: RouteProtocol, events: dict, num_slots: int = 4) -> RouteSummary:
     """The numbers of the whole route."""
-    cells = []
-    for stage in protocol.cells:
-        env = Walkers(stage, events, num_slots)
-        found = walk_stage(env, Eyes(num_slots), protocol, stage, 2)
-        cells.append(describe_stage(stage, found, 1000, 2.0))
-    return module.summarise_cells(protocol, cells)
+    jobs = [walk_stage(protocol, stage, events, num_slots) for stage in protocol.cells]
+    config = {"protocol": {"name": "route"}, "policy": {"name": "eyes"}}
+    found = protocol.describe_all(gather(config, jobs)).route
+    assert found is not None
+    return found
 
 
 def test_nobody_falls():
     route = walk(SHORT, {})
-    assert route["distance_m"] == pytest.approx(3 * 130.0)
-    assert route["share_walked"] == pytest.approx(1.0)
-    assert route["completed"]["successes"] == 3
-    assert (route["falls"], route["incidents"], route["falls_per_km"]) == (0, 0, 0.0)
-    assert route["mean_distance_between_falls_m"] is None
-    assert route["longest_m"] == pytest.approx(130.0)
+    assert route.distance_m == pytest.approx(3 * 130.0)
+    assert route.share_walked == pytest.approx(1.0)
+    assert route.completed.successes == 3
+    assert (route.falls, route.incidents, route.falls_per_km) == (0, 0, 0.0)
+    assert route.mean_distance_between_falls_m is None
+    assert route.longest_m == pytest.approx(130.0)
 
 
 def test_falls_are_counted_and_what_is_skipped_is_not_walked():
@@ -111,7 +121,7 @@ def test_falls_are_counted_and_what_is_skipped_is_not_walked():
         (0, 2): [(10.0, "fall"), (leg_m + 2.0, "fall")],
     }
     route = walk(SHORT, events)
-    robots = route["per_robot"]
+    robots = route.per_robot
     skipped_0 = leg_m - 10.0
     skipped_1 = second.length_m - again_m
     skipped_2 = (leg_m - 10.0) + (first.length_m - leg_m - 2.0)
@@ -123,24 +133,24 @@ def test_falls_are_counted_and_what_is_skipped_is_not_walked():
     assert robots[1]["first_m"] == pytest.approx(first.length_m + again_m, abs=STEP_M)
     assert robots[2]["longest_m"] == pytest.approx(130.0 - first.length_m, abs=STEP_M)
     walked = sum(robot["distance_m"] for robot in robots)
-    assert route["falls"] == 4
-    assert route["falls_per_km"] == pytest.approx(4000.0 / walked)
-    assert route["mean_distance_between_falls_m"] == pytest.approx(walked / 4)
-    assert route["completed"]["successes"] == 0
+    assert route.falls == 4
+    assert route.falls_per_km == pytest.approx(4000.0 / walked)
+    assert route.mean_distance_between_falls_m == pytest.approx(walked / 4)
+    assert route.completed.successes == 0
 
 
 def test_whoever_leaves_the_way_goes_on_at_the_next_leg_and_whoever_is_stuck_waits():
     stage = SHORT.cells[0]
     events = {(0, 0): [(7.0, "leave")], (0, 1): [(7.0, "stop")]}
     route = walk(SHORT, events)
-    left, stuck, fine = route["per_robot"]
+    left, stuck, fine = route.per_robot
     leg_m = stage.legs[1].begin_m
     assert left["distance_m"] == pytest.approx(130.0 - leg_m + 7.0, abs=2 * STEP_M)
     assert stuck["distance_m"] == pytest.approx(
         130.0 - stage.length_m + 7.0, abs=2 * STEP_M
     )
     assert fine["distance_m"] == pytest.approx(130.0)
-    assert (route["falls"], route["incidents"]) == (0, 2)
+    assert (route.falls, route.incidents) == (0, 2)
 
 
 def test_a_robot_that_always_falls_at_once_gets_through_the_legs():
@@ -151,24 +161,24 @@ def test_a_robot_that_always_falls_at_once_gets_through_the_legs():
     }
     route = walk(SHORT, events)
     num_legs = sum(len(stage.legs) for stage in SHORT.cells)
-    assert route["falls"] == 3 * num_legs
-    assert route["distance_m"] == pytest.approx(3 * num_legs * STEP_M, abs=1e-6)
+    assert route.falls == 3 * num_legs
+    assert route.distance_m == pytest.approx(3 * num_legs * STEP_M, abs=1e-6)
 
 
 def test_the_error_of_the_map_is_averaged_per_ten_metres():
-    pieces = walk(replace(SHORT, length_m=35.0), {})["height_map_l1_m"]
-    assert [piece["from_m"] for piece in pieces] == [0.0, 10.0, 20.0, 30.0]
+    pieces = walk(replace(SHORT, length_m=35.0), {}).height_map_l1_m
+    assert [piece.from_m for piece in pieces] == [0.0, 10.0, 20.0, 30.0]
     # 40 states per piece from its beginning on, a quarter of a metre apart.
     means = [0.001 * (10.0 * k + (10.0 - STEP_M) / 2) for k in range(3)]
-    assert [piece["mean"] for piece in pieces[:3]] == pytest.approx(means, abs=1e-9)
-    assert pieces[1]["steps"] == 3 * 40
+    assert [piece.mean for piece in pieces[:3]] == pytest.approx(means, abs=1e-9)
+    assert pieces[1].steps == 3 * 40
 
 
 def test_the_batch_changes_nothing():
     events = {(0, 0): [(10.0, "fall")], (1, 2): [(30.0, "fall")]}
-    first = json.dumps(walk(SHORT, events, num_slots=4))
-    assert json.dumps(walk(SHORT, events, num_slots=1)) == first
-    assert json.dumps(walk(SHORT, events, num_slots=2)) == first
+    first = walk(SHORT, events, num_slots=4)
+    assert walk(SHORT, events, num_slots=1) == first
+    assert walk(SHORT, events, num_slots=2) == first
 
 
 class Stopped(Exception):
@@ -178,30 +188,30 @@ class Stopped(Exception):
 def test_a_killed_run_goes_on_at_its_stage(monkeypatch, tmp_path):
     ran, stop_at = [], [1]
 
-    def run_stage(protocol, source, stage, *settings):
+    def run_cell(protocol, source, stage, *settings):
         if len(ran) == stop_at[0]:
             raise Stopped
         ran.append(stage.level)
-        env = Walkers(stage, {(0, 0): [(10.0, "fall")]}, 4)
-        return describe_stage(
-            stage, walk_stage(env, Eyes(4), protocol, stage, 2), 1000, 2.0
-        )
+        return walk_stage(protocol, stage, {(0, 0): [(10.0, "fall")]}, 4)
 
-    monkeypatch.setattr(module, "run_stage", run_stage)
+    monkeypatch.setattr(module, "run_cell", run_cell)
     source = open_policy("stand")
     with pytest.raises(Stopped):
-        evaluate_route(SHORT, source, tmp_path / "killed")
+        evaluate(SHORT, source, tmp_path / "killed")
     assert not (tmp_path / "killed" / "result.json").exists()
     stop_at[0] = 99
-    resumed = evaluate_route(SHORT, source, tmp_path / "killed")
+    resumed = evaluate(SHORT, source, tmp_path / "killed")
     assert ran == [stage.level for stage in SHORT.cells]
     ran.clear()
-    straight = evaluate_route(SHORT, source, tmp_path / "straight")
-    assert json.dumps(resumed) == json.dumps(straight)
-    written = (tmp_path / "straight" / "result.json").read_text()
-    assert json.loads(written) == straight
-    assert straight["env_steps_per_s"] == 500.0
-    assert straight["route"]["falls"] == 1
+    straight = evaluate(SHORT, source, tmp_path / "straight")
+    assert to_json(resumed) == to_json(straight)
+    path = tmp_path / "straight" / "result.json"
+    assert to_json(parse_result(path, json.loads(path.read_text()))) == to_json(
+        straight
+    )
+    assert straight.env_steps_per_s == 500.0
+    assert straight.route is not None
+    assert straight.route.falls == 1
 
 
 def test_the_route_is_as_long_as_asked_for():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,18 @@ import pytest
 import torch
 
 from solo.evaluation.failures import RecordedEnv
+from solo.evaluation.legs import move
 from solo.evaluation.policies import open_policy
-from solo.evaluation.protocols import LimitsCfg
-from solo.evaluation.rollout import Outcome, run_rollouts
-from solo.evaluation.route import PAD_M, ROUTE
-from solo.evaluation.starts import Start
-from solo.evaluation.strip_env import Track, make_strip_env, move
+from solo.evaluation.protocols import LimitsCfg, Start
+from solo.evaluation.rollout import run_rollouts
+from solo.evaluation.route import ROUTE, RouteProtocol
+from solo.evaluation.sim_env import make_sim_env
 from solo.evaluation.strips import COURSE
+from solo.results import Outcome
 from solo.sim.threads import stepping_threads
-from solo.terrains.strip import StripSceneCfg, make_strip
-from solo.terrains.strip_segments import Flat, Stairs
+from solo.terrains.strips.route import PAD_M
+from solo.terrains.strips.segments import Flat, Stairs
+from solo.terrains.strips.strip import Strip, StripSceneCfg, make_strip
 from tests.evaluation.fake import FakePolicy
 
 pytestmark = pytest.mark.slow
@@ -43,6 +45,23 @@ def make_start(index: int, leg: int, x_m: float) -> Start:
     return Start(index, leg, np.array([x_m, 0.3]), np.ones(25), 0.7, (index,))
 
 
+@dataclass(frozen=True)
+class TwoLegs(RouteProtocol):
+    """A way over given strips."""
+
+    strips: tuple[Strip, ...] = ()
+
+    def scene(self, cell: Any) -> StripSceneCfg:
+        return StripSceneCfg(strips=self.strips, patch_m=2 * PAD_M)
+
+    def turns(self, cell: Any) -> list[tuple[float, float]]:
+        first, second = self.strips
+        return [(first.finish_m, TURN), (second.finish_m, 0.0)]
+
+    def limits_of(self, cell: Any) -> LimitsCfg:
+        return LimitsCfg(time_s=20.0)
+
+
 @pytest.fixture(scope="module")
 def legs():
     """Two legs of level ground at different heights, one with stairs before it."""
@@ -58,14 +77,7 @@ def legs():
     )
     lengths = np.array([strip.finish_m for strip in strips])
     source = replace(open_policy("zero"), stage="perceptive", groups=SEEN)
-    env = make_strip_env(
-        source,
-        replace(ROUTE, limits=LimitsCfg(time_s=20.0)),
-        StripSceneCfg(strips=strips, patch_m=2 * PAD_M),
-        3.0,
-        32,
-        track=Track(lengths, np.array([TURN, 0.0])),
-    )
+    env = make_sim_env(source, TwoLegs(strips=strips), ROUTE.cells[0], 32)
     with stepping_threads(), torch.inference_mode():
         yield env, lengths
     env.close()
@@ -141,6 +153,7 @@ def test_a_fall_behind_a_bend_is_recorded_where_it_happened(legs):
         origin_m = scene.origins_m[leg, 0]
         np.testing.assert_array_equal(failure.origin_m, origin_m)
         begin_m = lengths[0] if leg == 1 else 0.0
+        assert rollout.distance_m is not None
         walked_m = rollout.distance_m - begin_m
         assert failure.qpos[-1, 0] - origin_m[0] == pytest.approx(walked_m, abs=0.05)
         # Legs are twelve metres apart; the ground is that of one of them.
@@ -172,13 +185,13 @@ def test_move_is_rigid():
 def test_the_obstacle_stands_on_the_course_of_every_robot():
     from solo.envs.obstacle import obstacle_pose
 
-    protocol = replace(COURSE, limits=LimitsCfg(time_s=5.0), rollouts=3)
+    protocol = replace(COURSE, rollouts=3)
     scene = protocol.scene(protocol.cells[0])
     at_m = scene.strips[0].obstacle_at_m
     assert at_m is not None
     source = replace(open_policy("zero"), groups=("height_map",))
     with stepping_threads(), torch.inference_mode():
-        env = make_strip_env(source, protocol, scene, 2.0, 32)
+        env = make_sim_env(source, protocol, protocol.cells[0], 32)
         try:
             # Half a metre before the box, whose front is 0.2 m before its middle.
             starts = [make_start(i, i % 3, at_m - 0.7) for i in range(32)]

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from solo.errors import SoloError
-from solo.evaluation.rollout import Outcome, Rollout
+from solo.evaluation.commands import steer
 from solo.evaluation.strips import COURSE, ISOLATED, count_progress, element_at
-from solo.evaluation.strips_command import steer
-from solo.terrains.strip import Element
+from solo.results import Outcome, Rollout
+from solo.terrains.strips.strip import Element
 
 ELEMENTS = (Element("stairs", 1.0, 2.0), Element("gap", 3.0, 3.5))
 
@@ -78,8 +78,8 @@ def test_progress_counts_who_reached_and_who_passed():
         for i, x in enumerate((0.9, 1.5, 2.0, 2.1, 3.2, 3.6))
     ]
     stairs, gap = count_progress(ELEMENTS, rollouts)
-    assert (stairs["reached"], stairs["passed"]) == (5, 3)
-    assert (gap["reached"], gap["passed"]) == (2, 1)
+    assert (stairs.reached, stairs.passed) == (5, 3)
+    assert (gap.reached, gap.passed) == (2, 1)
 
 
 def test_isolated_is_the_papers():

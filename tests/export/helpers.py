@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
-from solo.deploy.bundle_format import (
+from solo.deploy.bundle.format import (
     GOLDEN_KEY,
     POLICY_KEY,
     checksum,
@@ -25,11 +25,11 @@ from solo.deploy.bundle_format import (
 )
 from solo.export.metadata import ExportRecord
 from solo.export.write import export_bundle
-from solo.networks.reconstruction import make_reconstructor
-from solo.networks.reconstruction.interface import ReconstructionIoCfg, Reconstructor
 from solo.networks.student import StudentModel
+from solo.reconstruction.networks import make_reconstructor
+from solo.reconstruction.networks.interface import ReconstructionIoCfg, Reconstructor
 from solo.robots.g1 import G1
-from tests.networks.reconstruction.helpers import SIZES
+from tests.reconstruction.networks.helpers import SIZES
 
 IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=2)
 RECORD = ExportRecord("smoke", 7, (-0.5, -0.5, -1.0), (1.0, 0.5, 1.0))
@@ -63,12 +63,21 @@ def make_obs(batch: int) -> TensorDict:
 
 
 def make_networks(
-    name: str = "qr", mirror: dict[str, Any] | None = None, **io: Any
+    name: str = "qr",
+    mirror: dict[str, Any] | None = None,
+    foot_view_cfg: dict[str, Any] | None = None,
+    **io: Any,
 ) -> tuple[StudentModel, Reconstructor]:
     """Student and reconstructor whose weights have left their start."""
     torch.manual_seed(0)
     student = StudentModel(
-        make_obs(1), {"actor": GROUPS}, "actor", 25, **ACTOR, mirror=mirror
+        make_obs(1),
+        {"actor": GROUPS},
+        "actor",
+        25,
+        **ACTOR,
+        mirror=mirror,
+        foot_view_cfg=foot_view_cfg,
     )
     student.update_normalization(make_obs(50))
     reconstructor = make_reconstructor(name, **{**SIZES[name], "io": replace(IO, **io)})

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from solo.deploy.bundle import load_bundle
-from solo.deploy.bundle_golden import observations
+from solo.deploy.bundle.golden import observations
+from solo.deploy.bundle.load import load_bundle
 from solo.deploy.contract import DepthContract
-from solo.export.graph import full_map, make_graph
+from solo.export.graph import make_graph
 from solo.export.read import read_torch
 from solo.export.scene import walk_inputs
 from solo.export.write import export_bundle
 from solo.robots.g1 import G1
-from solo.stages.symmetry_cfg import student_mirror
+from solo.tasks.agent_cfg import student_mirror
 
 from .helpers import GROUPS, RECORD, bundle_path, make_networks, make_obs
 
@@ -100,14 +100,6 @@ def test_torch_can_be_made_again_from_the_file():
     inputs = [torch.rand_like(value) for value in original.dummy_inputs()]
     for found, expected in zip(graph(*inputs), original(*inputs), strict=True):
         assert (found == expected).all()
-
-
-def test_kept_cells_come_back_from_the_full_map():
-    height = torch.randn(1, 6, 11)
-    grown = full_map(height, 3, (16, 32))
-    assert grown.shape == (1, 16, 32)
-    assert (grown[:, ::3, ::3] == height).all()
-    assert (full_map(torch.ones(1, 16, 32), 1, (16, 32)) == 1.0).all()
 
 
 def test_the_scene_is_a_staircase():

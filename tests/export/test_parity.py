@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from solo.deploy.bundle import load_bundle
+from solo.deploy.bundle.load import load_bundle
 from solo.deploy.camera import DepthProcessor, DepthWindow
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import RobotState
 from solo.deploy.observation import Observation, Window, assemble, term_slices
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.make import make_env
 from solo.envs.names import COMMAND
 from solo.export.graph import make_graph
 from solo.robots.g1 import G1
-from solo.sensors.depth_camera import DepthCamera
+from solo.sensors.depth.camera import DepthCamera
+from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains import TerrainSceneCfg
 from tests.deploy.helpers import g1_contract
 from tests.envs.helpers import make_cfg
@@ -81,7 +81,7 @@ def test_observations_and_actions_are_those_of_training(env):
         seen = images.push(image)
         np.testing.assert_allclose(seen, obs["depth"][0], atol=1e-6)
 
-        found = policy.step(Observation(vector, frames, image, seen, True))
+        found = policy.step(Observation(vector, frames, image, seen))
         with torch.no_grad():
             wanted, _, _, _, *state = graph(obs["depth"], expected, *state)
         np.testing.assert_allclose(found, wanted[0], atol=1e-4)

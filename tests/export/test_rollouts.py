@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 import torch
 
-from solo.deploy.bundle import load_bundle
+from solo.deploy.bundle.load import load_bundle
 from solo.deploy.observation import Observation
-from solo.deploy.policy import StandPolicy
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.make import make_env
 from solo.robots.g1 import G1
+from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains import TerrainSceneCfg
 from tests.deploy.helpers import g1_contract
+from tests.deploy.stand import StandPolicy
 from tests.envs.helpers import make_cfg
 
 from .helpers import GROUPS, bundle_path, make_networks, make_obs

@@ -11,13 +11,15 @@ import torch
 import yaml
 
 from solo.cli.export import Export
-from solo.deploy.bundle import load_bundle
+from solo.deploy.bundle.load import load_bundle
 from solo.errors import SoloError
 from solo.export.metadata import describe_reconstructor
-from solo.export.robot import velocity_limits
+from solo.export.read import make_student, read_student
+from solo.export.robot import describe_joints
 from solo.export.write import export_bundle
-from solo.networks.reconstruction import make_reconstructor
+from solo.reconstruction.networks import make_reconstructor
 from solo.robots.g1 import G1
+from solo.tasks.agent_cfg import make_foot_view_cfg
 from tests.deploy.helpers import g1_contract
 from tests.networks.helpers import make_model
 
@@ -59,11 +61,29 @@ def test_the_metadata_tell_the_whole_story():
 
 
 def test_speeds_are_the_motors():
-    speed = velocity_limits(G1)
+    joints = describe_joints(G1)
+    speed = dict(zip(joints["names"], joints["vel_limit"], strict=True))
     assert speed["left_knee_joint"] == 20.0
     assert speed["left_hip_pitch_joint"] == 32.0
     assert speed["left_ankle_pitch_joint"] == 37.0
-    assert set(speed) == set(G1.joint_names)
+    with pytest.raises(SoloError, match=r"g1.*RobotCfg\.velocity_limits"):
+        describe_joints(replace(G1, velocity_limits=None))
+
+
+def test_a_student_with_a_foot_view_comes_out_of_its_bundle_again(tmp_path):
+    student, reconstructor = make_networks(foot_view_cfg=make_foot_view_cfg(G1))
+    path = tmp_path / "policy.onnx"
+    export_bundle(student, reconstructor, G1, path, RECORD)
+    bundle = load_bundle(path)  # Checks the golden sequence.
+    assert bundle.golden_difference < 1e-5
+    again = make_student(bundle.metadata["architecture"]["student"])
+    again.load_state_dict(read_student(path), strict=False)
+    assert again.foot_view is not None
+    assert student.foot_view is not None
+    for found, expected in zip(
+        again.foot_view.parameters(), student.foot_view.parameters(), strict=True
+    ):
+        assert torch.equal(found, expected)
 
 
 def test_policies_with_privileged_inputs_are_refused(tmp_path):
@@ -90,7 +110,7 @@ def run(tmp_path):
     recipe = describe_reconstructor(reconstructor)
     (tmp_path / "params").mkdir()
     agent = {
-        "actor": {"class_name": "Student", **ACTOR},
+        "actor": {"class_name": "solo.networks.student:StudentModel", **ACTOR},
         "obs_groups": {"actor": GROUPS},
     }
     (tmp_path / "params" / "agent.yaml").write_text(yaml.safe_dump(agent))
@@ -129,8 +149,13 @@ def test_export_refuses_other_stages_and_broken_runs(run, tmp_path):
     saved = torch.load(run / "model_3.pt", weights_only=True)
     wrong = {k: v for k, v in saved.items() if k != "reconstructor"}
     torch.save(wrong, run / "model_4.pt")
+    with pytest.raises(SoloError, match=r"do not fit.*reconstructor"):
+        Export(run, tmp_path / "policy.onnx").run()
+    about = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**about, "stage": "student"}))
     with pytest.raises(SoloError, match="true height map"):
         Export(run, tmp_path / "policy.onnx").run()
+    (run / "run.json").write_text(json.dumps(about))
     wrong = {**saved, "actor_state_dict": {"a": torch.zeros(1)}}
     torch.save(wrong, run / "model_4.pt")
     with pytest.raises(SoloError, match="do not fit"):

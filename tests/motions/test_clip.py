@@ -7,8 +7,7 @@ import pytest
 
 from solo.errors import SoloError
 from solo.motions import rotations
-from solo.motions.clip import MotionClip, mean_velocity_h
-from solo.motions.resample import resample
+from solo.motions.clip import MotionClip, mean_velocity_h, resample
 
 JOINTS = ("hip", "knee")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from solo.robots.g1 import G1
-from solo.viewer.browser import start_server
-from solo.viewer.motion_viewer import LOOP_S, MotionPlayer, playable_qpos
+from solo.viewer.motion_player import LOOP_S, MotionPlayer, playable_qpos
+from solo.viewer.server import start_server
 
 
 @pytest.fixture(scope="module")

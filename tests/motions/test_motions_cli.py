@@ -14,8 +14,7 @@ from solo.cli.motions import CheckMotions, MakeMotions, ShowMotion
 from solo.errors import SoloError
 from solo.gl import has_gl
 from solo.motions.catalogue import clip_names
-from solo.motions.clip_file import save_clip
-from solo.motions.loaders import load_clip
+from solo.motions.files import load_clip, save_clip
 from solo.robots.g1 import G1
 
 needs_gl = pytest.mark.skipif(not has_gl(), reason="no OpenGL library")

@@ -9,14 +9,22 @@ import numpy as np
 import pytest
 
 from solo.errors import SoloError
-from solo.motions.catalogue import walk
+from solo.motions.catalogue import make_clip, walk
+from solo.motions.checks import measure
 from solo.motions.clip import MotionClip
 from solo.motions.dynamics import measure_zmp
-from solo.motions.footsteps import follow_zmp, nominal_path, place_feet, wanted_zmp
+from solo.motions.footsteps import (
+    GaitCfg,
+    follow_zmp,
+    nominal_path,
+    place_feet,
+    wanted_zmp,
+)
 from solo.motions.gait import make_gait
-from solo.motions.gait_cfg import GaitCfg
-from solo.motions.leg_ik import PathTarget, solve_path
+from solo.motions.leg_ik import PathTarget, UnreachableError, solve_path
+from solo.motions.skeleton import make_skeleton
 from solo.robots.g1 import G1
+from solo.robots.robot_cfg import RobotCfg
 
 H_OVER_G = 0.67 / 9.81
 
@@ -119,3 +127,62 @@ def as_clip(qpos: np.ndarray, loops: bool = False) -> MotionClip:
     return MotionClip(
         "test", 50.0, G1.joint_names, qpos[:, :3], qpos[:, 3:7], qpos[:, 7:], loops
     )
+
+
+def without(*joints: str) -> RobotCfg:
+    """The G1 with more joints welded."""
+    names = tuple(
+        f"{side}_{joint}_joint" for side in ("left", "right") for joint in joints
+    )
+    actuators = tuple(
+        replace(
+            group,
+            target_names_expr=tuple(
+                pattern
+                for pattern in group.target_names_expr
+                if not any(pattern == f".*_{joint}_joint" for joint in joints)
+            ),
+        )
+        for group in G1.actuators
+    )
+    return replace(
+        G1,
+        joint_names=tuple(n for n in G1.joint_names if n not in names),
+        welded_joints=G1.welded_joints + names,
+        actuators=actuators,
+        action_scale=0.25,
+        velocity_limits=None,
+    )
+
+
+def test_legs_without_ankle_roll_walk_with_nearly_flat_soles():
+    robot = without("ankle_roll")
+    skeleton = make_skeleton(robot)
+    assert [len(leg) for leg in skeleton.legs] == [5, 5]
+    assert skeleton.free_axes == (0, 0)  # They cannot choose the roll of a foot.
+    clip = make_gait(robot, skeleton, walk(0.6))
+    quality = measure(robot, skeleton, clip)
+    assert quality.velocity == pytest.approx((0.6, 0.0, 0.0), abs=0.01)
+    assert quality.zmp_percent == 100.0
+    # A sole of 5 cm width rolls with its hip: 4 mm are less than 5 degrees.
+    assert quality.flat_mm is not None
+    assert quality.flat_mm < 4.0
+    assert quality.ground_mm < 4.0
+
+
+def test_legs_without_hip_yaw_lack_the_foots_yaw():
+    assert make_skeleton(without("hip_yaw")).free_axes == (2, 2)
+
+
+def test_legs_of_four_joints_need_clips_from_files():
+    robot = without("ankle_roll", "hip_yaw")
+    with pytest.raises(SoloError, match=r"4 joints lead.*5 and 6.*--motions"):
+        make_gait(robot, make_skeleton(robot), walk(0.5))
+
+
+def test_a_lower_base_reaches_further(skeleton):
+    low = replace(G1, base_height_m=G1.base_height_m + 0.02)  # As if on shorter legs.
+    with pytest.raises(UnreachableError):
+        make_gait(low, make_skeleton(low), walk(0.9))
+    clip = make_clip(low, "walk_forward_0.90")
+    assert measure(low, make_skeleton(low), clip).ground_mm < 3.0

@@ -9,7 +9,7 @@ from tensordict import TensorDict
 
 from solo.networks.ame_model import AmeModel
 from solo.networks.student import StudentModel
-from solo.sensors.perception_cfg import HeightMapCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
 
 MAP = HeightMapCfg(
     cells=(6, 8), cell_m=0.1, x_range_m=(-0.2, 0.6), y_range_m=(-0.3, 0.3)
@@ -20,6 +20,13 @@ AME: dict[str, Any] = {
     "hidden_channels": 4,
     "kernel_size": 3,
 }
+OPTIONS: dict[str, Any] = {
+    "map_stride": 2,
+    "strided": True,
+    "value_dim": 5,
+    "window_m": 0.1,
+}
+"""What the map encoder can do beyond the paper."""
 GROUPS = {
     "teacher": ["teacher_proprioception", "base_velocity", "height_map"],
     "student": ["proprioception", "base_velocity", "height_map"],
@@ -66,3 +73,17 @@ def make_model(role: str, **changes: Any) -> Any:
     kind = StudentModel if role == "student" else AmeModel
     outputs = 1 if role == "critic" else NUM_ACTIONS
     return kind(make_obs(2), GROUPS, role, outputs, **{**settings, **changes})
+
+
+LEG: dict[str, Any] = {
+    "pos_m": [[0.0, 0.1, 0.0], [0.0, 0.0, -0.7]],
+    "rotation": [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]] * 2,
+    "axis": [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]],
+    "index": [6, 7],
+    "default_rad": [0.1, 0.0],
+}
+FEET: dict[str, Any] = {
+    "legs": [LEG, {**LEG, "pos_m": [[0.0, -0.1, 0.0], [0.0, 0.0, -0.7]]}],
+    "features": 4,
+}
+"""A foot view of two made-up legs with a hip and an ankle each."""

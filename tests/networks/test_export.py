@@ -9,7 +9,15 @@ import onnxruntime
 import pytest
 import torch
 
-from tests.networks.helpers import GROUPS, MIRROR, make_model, make_obs
+from tests.networks.helpers import (
+    AME,
+    FEET,
+    GROUPS,
+    MIRROR,
+    OPTIONS,
+    make_model,
+    make_obs,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +54,18 @@ def to_onnx(model, path) -> onnxruntime.InferenceSession:
 
 
 @pytest.mark.parametrize(
-    ("role", "mirror"), [("teacher", None), ("teacher", MIRROR), ("critic", None)]
+    ("role", "mirror", "options", "feet"),
+    [
+        ("teacher", None, {}, None),
+        ("teacher", MIRROR, {}, None),
+        ("teacher", MIRROR, OPTIONS, FEET),
+        ("critic", None, {}, None),
+    ],
 )
-def test_feed_forward_exports_equal_the_model(role, mirror, tmp_path):
-    model = make_trained(role, mirror=mirror)
+def test_feed_forward_exports_equal_the_model(role, mirror, options, feet, tmp_path):
+    model = make_trained(
+        role, mirror=mirror, ame_cfg={**AME, **options}, foot_view_cfg=feet
+    )
     scripted = torch.jit.script(model.as_jit())
     session = to_onnx(model, tmp_path / "policy.onnx")
     with torch.no_grad():

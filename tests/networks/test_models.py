@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from rsl_rl.algorithms import PPO
 from rsl_rl.utils import split_and_pad_trajectories
+from tensordict import TensorDict
 
 from solo.networks.ame_model import AmeModel
+from solo.networks.flat_map_model import FlatMapModel, kept_cells
 from solo.networks.transfer import copy_matching
+from solo.robots.g1 import G1
+from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.tasks.agent_cfg import make_agent_cfg
+from solo.tasks.profiles import LAPTOP
 from tests.networks.helpers import (
     AME,
     GAUSSIAN,
@@ -211,3 +219,27 @@ def test_only_what_fits_is_copied():
     copied = copy_matching(make_model("critic"), make_model("teacher"))
     assert "encoder.query.weight" not in copied
     assert not any("normalizer" in name for name in copied)
+
+
+def test_a_flat_critic_can_see_all_cells_near_the_feet():
+    window, near = HeightMapCfg(), (-0.2, 0.8)
+    coarse = kept_cells(window, 2, None)
+    assert coarse.tolist() == [
+        32 * y + x for y in range(0, 16, 2) for x in range(0, 32, 2)
+    ]
+    kept = kept_cells(window, 2, near)
+    # 20 columns of 16 cells; of 2 columns behind and 10 beyond every second, 6 x 8.
+    assert len(kept) == 20 * 16 + 6 * 8
+    x = window.centres_h()[..., 0].flatten()
+    assert set(np.flatnonzero((x > -0.2) & (x < 0.8))) <= set(kept.tolist())
+
+    profile = replace(LAPTOP, critic_near_x_m=near)
+    cfg = make_agent_cfg(G1, "teacher", profile).critic
+    cfg.pop("class_name")
+    obs = TensorDict({"a": torch.randn(3, 5), "m": torch.randn(3, 16, 32)}, [3])
+    critic = FlatMapModel(obs, {"critic": ["a", "m"]}, "critic", 1, **cfg)
+    value = critic(obs)
+    for cell, matters in ((32 + 3, True), (32 + 31, False)):  # Odd rows and columns.
+        other = obs.clone()
+        other["m"].flatten(1)[:, cell] += 0.1
+        assert torch.equal(critic(other), value) != matters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, cast
 
 import pytest
@@ -10,11 +11,10 @@ import torch
 from solo.networks.student import StudentModel
 from solo.networks.symmetry import Mirror, join_state, split_state
 from solo.robots.g1 import G1
-from solo.stages.learning_cfg import make_student_cfg
-from solo.stages.profiles import PROFILES
-from solo.stages.symmetry_cfg import mirror_of_robot, student_mirror
+from solo.tasks.agent_cfg import make_agent_cfg, mirror_of_robot, student_mirror
+from solo.tasks.profiles import PROFILES
 from tests.export.helpers import ACTOR, GROUPS, make_obs
-from tests.networks.helpers import MIRROR, make_model
+from tests.networks.helpers import AME, MIRROR, OPTIONS, make_model
 from tests.networks.helpers import make_obs as make_tiny_obs
 
 
@@ -66,10 +66,12 @@ def test_the_mirrored_walk_has_the_mirrored_actions(is_symmetric):
     assert distance < 1e-5 if is_symmetric else distance > 1e-2
 
 
+@pytest.mark.parametrize("options", [{}, OPTIONS])
 @pytest.mark.parametrize("batch", [(4,), (3, 4)])
-def test_a_symmetric_teacher_gives_a_mirrored_example(batch):
+def test_a_symmetric_teacher_gives_a_mirrored_example(batch, options):
     torch.manual_seed(0)
-    teacher = make_model("teacher", mirror=MIRROR)
+    ame = {**AME, **options}
+    teacher = make_model("teacher", mirror=MIRROR, ame_cfg=ame)
     teacher.update_normalization(make_tiny_obs(50))
     obs = make_tiny_obs(*batch)
     vector = torch.cat([obs["teacher_proprioception"], obs["base_velocity"]], dim=-1)
@@ -82,7 +84,7 @@ def test_a_symmetric_teacher_gives_a_mirrored_example(batch):
     source, signs = MIRROR["actions"]["source"], MIRROR["actions"]["signs"]
     expected = teacher(obs)[..., source] * torch.tensor(signs)
     torch.testing.assert_close(teacher(mirrored), expected)
-    plain = make_model("teacher")
+    plain = make_model("teacher", ame_cfg=ame)
     plain.load_state_dict(teacher.state_dict())
     assert not torch.allclose(plain(obs), teacher(obs), atol=1e-3)
 
@@ -104,6 +106,6 @@ def test_exploration_is_around_the_folded_action():
 
 def test_only_the_laptop_profile_asks_for_it():
     for name, profile in PROFILES.items():
-        cfg = make_student_cfg(G1, profile, None)
+        cfg = asdict(make_agent_cfg(G1, "student", profile))
         assert ("mirror" in cfg["actor"]) == (name == "laptop")
         assert cfg["teacher"].get("mirror") == cfg["actor"].get("mirror")

@@ -8,47 +8,9 @@ import pytest
 from solo.reconstruction.metrics import (
     FrameScores,
     Labels,
-    edge_counts,
-    edge_f1,
-    find_edges,
     score_frames,
     summarise,
 )
-
-
-def step_at(column: int, height: float = 0.2) -> np.ndarray:
-    """A map of 4 x 8 cells that rises before one column."""
-    ground = np.zeros((4, 8))
-    ground[:, column:] = height
-    return ground
-
-
-def test_an_edge_is_the_higher_cell_of_a_step():
-    edges = find_edges(step_at(3))
-    assert edges[:, 3].all()
-    assert edges.sum() == 4
-    assert not find_edges(step_at(3, 0.05)).any()
-    assert find_edges(step_at(3, 0.051)).sum() == 4
-    pit = np.zeros((3, 3))
-    pit[1, 1] = -0.3
-    assert find_edges(pit).tolist() == [
-        [False, True, False],
-        [True, False, True],
-        [False, True, False],
-    ]
-
-
-def test_an_edge_one_cell_off_counts_and_two_cells_off_does_not():
-    assert edge_counts(step_at(4), step_at(3)) == (4, 4, 4, 4)
-    assert edge_counts(step_at(5), step_at(3)) == (4, 0, 4, 0)
-    assert edge_counts(step_at(5, 0.04), step_at(3)) == (4, 0, 0, 0)
-
-
-def test_f1_by_hand():
-    # 3 of 4 true edges found, 3 of 6 predicted ones right: 2 * .75 * .5 / 1.25.
-    assert edge_f1(4, 3, 6, 3) == pytest.approx(0.6)
-    assert edge_f1(4, 0, 6, 0) == 0.0
-    assert edge_f1(4, 0, 0, 0) == 0.0
 
 
 def test_errors_are_means_over_cells_and_components():
@@ -60,8 +22,11 @@ def test_errors_are_means_over_cells_and_components():
 
 
 def scores_of(errors_m: list[float], edges: list[tuple[int, ...]]) -> FrameScores:
-    columns = np.array(edges).T
-    return FrameScores(np.array(errors_m), np.zeros(len(errors_m)), *columns)
+    """Frames with these errors and covered edges; pairs are the true edges found."""
+    covered, num = np.array(edges), len(errors_m)
+    return FrameScores(
+        np.array(errors_m), np.zeros(num), covered, covered[:, [0, 2, 1]]
+    )
 
 
 def test_instances_count_equally_and_sets_give_the_deviation():
@@ -93,4 +58,7 @@ def test_f1_pools_the_frames_of_an_instance():
     labels = Labels(np.zeros(2), np.array(["a", "a"]), np.array([5, 5]))
     found = summarise(scores, labels)
     assert found["edge_f1"] == pytest.approx(2 * 0.25 / 1.25)
+    assert found["matched_edge_f1"] == pytest.approx(2 * 0.25 / 1.25)
+    assert found["matched_edge_precision"] == pytest.approx(1.0)
+    assert found["matched_edge_recall"] == pytest.approx(0.25)
     assert found["hard_l1_cm"] is None

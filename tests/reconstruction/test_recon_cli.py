@@ -6,29 +6,66 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from solo.cli.recon import CollectRecon, CompareRecon, TrainRecon, make_sampler
+from solo.cli.recon import (
+    CollectRecon,
+    CompareRecon,
+    RunRecon,
+    TrainRecon,
+    make_sampler,
+)
 from solo.errors import SoloError
-from solo.reconstruction.comparison import Example
-from solo.viewer.recon_pictures import (
+from solo.files import write_json
+from solo.pictures.recon import (
     draw_error_per_cell,
     draw_extent_shift,
     draw_reconstructions,
 )
+from solo.reconstruction.comparison import Example
+from solo.reconstruction.data.shards import FORMAT, MANIFEST
 from tests.evaluation.runs import write_run
 
 
 def test_wrong_options_are_refused_before_any_work(tmp_path):
-    with pytest.raises(SoloError, match="'teacher'; allowed are scripted"):
-        make_sampler("teacher", "g1")
+    with pytest.raises(SoloError, match="no policy 'teacher'"):
+        CollectRecon(policy="teacher").run()
     with pytest.raises(SoloError, match="--frames is 0"):
         CollectRecon(frames=0, output=tmp_path).run()
+    with pytest.raises(SoloError, match="no recording in"):
+        CompareRecon(data=tmp_path, output=tmp_path / "runs").run()
+    manifest = {"format": FORMAT, "sampler": "none", "config": {}, "shards": {}}
+    (tmp_path / "train").mkdir()
+    write_json(tmp_path / "train" / MANIFEST, manifest)
     with pytest.raises(SoloError, match="Unknown method 'unet'"):
         TrainRecon(method="unet", data=tmp_path).run()
     with pytest.raises(SoloError, match="Unknown method 'unet'"):
         CompareRecon(methods=("start", "unet"), data=tmp_path).run()
-    with pytest.raises(SoloError, match="no recording in"):
-        CompareRecon(data=tmp_path, output=tmp_path / "runs").run()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "train"]
+
+
+def test_one_command_records_all_splits_then_compares(tmp_path, monkeypatch):
+    calls = []
+    for verb in (CollectRecon, CompareRecon):
+        monkeypatch.setattr(verb, "run", lambda self: calls.append(self))
+    with pytest.raises(SoloError, match="Unknown method 'unet'"):
+        RunRecon(methods=("unet",), data=tmp_path).run()
+    assert not calls
+    RunRecon(profile="reduced", clean=True, data=tmp_path).run()
+    assert [call.split for call in calls[:3]] == ["train", "eval", "extent"]
+    for call in calls[:3]:
+        assert (call.profile, call.clean, call.output) == ("reduced", True, tmp_path)
+        assert (call.frames, call.terrain_seeds) == (249_000, (0, 1, 2, 3))
+    assert isinstance(calls[3], RunRecon)
+
+
+def test_the_camera_has_the_size_of_the_profile_and_errors_unless_clean():
+    sensor = make_sampler("scripted", "g1", "laptop").describe()["sensor"]
+    camera = sensor["camera"]
+    assert (camera["output_height"], camera["output_width"]) == (32, 57)
+    assert camera["width"] == 640
+    assert sensor["corruption"] is not None
+    clean = make_sampler("scripted", "g1", clean=True).describe()["sensor"]
+    assert clean["corruption"] is clean["extrinsics"] is None
+    assert (clean["max_delay"], clean["camera"]["output_width"]) == (0, 113)
 
 
 @pytest.mark.slow
@@ -36,12 +73,13 @@ def test_a_teacher_can_be_the_sampler(tmp_path):
     run = write_run(tmp_path / "run", "teacher")
     # Not a whole block of robots, and episodes that end in between.
     options = {"frames": 1, "robots": 5, "steps": 40, "terrain_seeds": (0,)}
-    collect = CollectRecon(str(run), tmp_path / "data", **options)
+    collect = CollectRecon(str(run), tmp_path / "data", profile="laptop", **options)
     manifest = collect.run()
     assert manifest["sampler"].startswith("teacher ")
     assert manifest["frames"] == 5 * 40
     shard = np.load(tmp_path / "data" / "train" / "shard_00000.npz")
     assert all(np.isfinite(shard[name]).all() for name in shard.files)
+    assert shard["depth_planes"].shape[-2:] == (32, 57)
     student = write_run(tmp_path / "student", "student")
     with pytest.raises(SoloError, match="is a student"):
         make_sampler(str(student), "g1")

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from solo.reconstruction.checkpoint import FitCfg
-from solo.reconstruction.recorder import CollectCfg, ShardPlan, Step, collect
+from solo.reconstruction.data.recorder import CollectCfg, ShardPlan, Step, collect
 
-IMAGE = (16, 29)
+IMAGE = (32, 57)
 
 
 class NoiseSampler:
@@ -82,8 +82,13 @@ class TinyReconstructor(nn.Module):
         self.velocity = nn.Linear(84 + 4, 3)
 
     def forward(
-        self, depth: torch.Tensor, proprioception: torch.Tensor, state: None = None
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        state: None = None,
+        frame_of: torch.Tensor | None = None,
     ) -> tuple[dict[str, torch.Tensor], None]:
+        depth = depth if frame_of is None else depth[frame_of]
         seen = torch.cat([proprioception[:, -1], depth.mean(dim=(2, 3))], dim=1)
         seen = self.drop(seen)
         height = self.map(seen).unflatten(1, (16, 32))

@@ -18,7 +18,8 @@ _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
     "--disable-component-update", "--no-first-run", "--remote-debugging-port=0",
 )  # fmt: skip
-_PATIENCE_S = 120.0
+_PATIENCE_S = 600.0
+"""Long: a browser that draws in software beside other work may take minutes."""
 _TROUBLE = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
 
 

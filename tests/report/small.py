@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from solo.evaluation.evaluate import describe_job, gather
+from solo.evaluation.folder import describe
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import STRESS
-from solo.evaluation.results import describe, describe_all, describe_cell
-from solo.evaluation.rollout import Outcome, Rollout
+from solo.result_files import to_json
+from solo.results import Outcome, Rollout
 
 SMALL = replace(STRESS, terrains=("gap", "stones_aligned"), rollouts=4)
 
@@ -38,7 +40,7 @@ def small_stress(
                      "feet_stumble": stumble})
             for k, outcome in enumerate(ends[cell.terrain])
         ]  # fmt: skip
-        cells.append(describe_cell(cell, rollouts, 400, 2.0))
+        cells.append(describe_job(cell, rollouts, 400, 2.0))
     config = describe(SMALL, open_policy("stand"))
     config["policy"] |= {"name": policy, "kind": "perceptive", "sha256": "ab" * 32}
-    return describe_all(config, cells)
+    return to_json(gather(config, cells))

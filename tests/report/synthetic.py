@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
+from solo.evaluation.evaluate import describe_job, gather, without_rollouts
+from solo.evaluation.folder import describe
 from solo.evaluation.metrics import mean_std, paired_difference, summarise_levels
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import EXTENT, LEVELS, Cell, Protocol
-from solo.evaluation.results import describe, describe_all, describe_cell
-from solo.evaluation.rollout import Outcome, Rollout
 from solo.files import write_json
-from solo.report.pictures import encode_png
+from solo.result_files import to_json
+from solo.results import Evaluation, Levels, Outcome, Rollout
 
 Chance = Callable[[Cell], float]
 
@@ -31,7 +34,7 @@ def evaluation(
     map_error_m: Chance | None = None,
     stumble: float = 0.02,
     kind: str = "perceptive",
-) -> dict[str, Any]:
+) -> Evaluation:
     """The result of a policy that never was."""
     sha = hashlib.sha256(policy.encode()).hexdigest()
     rng = np.random.default_rng(int(sha[:8], 16))
@@ -41,10 +44,10 @@ def evaluation(
             _rollout(rng, k, chance(cell), map_error_m and map_error_m(cell), stumble)
             for k in range(protocol.rollouts)
         ]
-        cells.append(describe_cell(cell, rollouts, 64 * 900, 41.5))
+        cells.append(describe_job(cell, rollouts, 64 * 900, 41.5))
     config = describe(protocol, open_policy("stand"))
     config["policy"] |= {"name": policy, "kind": kind, "sha256": sha}
-    return describe_all(config, cells)
+    return gather(config, cells)
 
 
 def _rollout(
@@ -72,25 +75,19 @@ def _rollout(
 def levels(protocol: Protocol = LEVELS, seeds: int = 3) -> dict[str, Any]:
     """Two sets of policies over levels."""
 
-    def one(name: str, best: float) -> dict[str, Any]:
+    def one(name: str, best: float) -> Evaluation:
         found = evaluation(
             protocol, name, lambda cell: best - 0.35 * cell.difficulty**3
         )
-        cells = [
-            {k: v for k, v in c.items() if k != "rollouts"} for c in found["cells"]
-        ]
-        return {**found, "cells": cells, "aggregates": summarise_levels(cells)}
+        cells = tuple(without_rollouts(job, "x") for job in found.cells)
+        return replace(found, cells=cells, aggregates=summarise_levels(cells))
 
-    first = [one(f"mse-ppo-{s}/model_3000.pt", 0.95) for s in range(seeds)]
-    second = [one(f"ta-mse-{s}/model_3000.pt", 0.99) for s in range(seeds)]
-    a, b = ([found["aggregates"] for found in side] for side in (first, second))
-    times = {"env_steps": 1, "wall_time_s": 1.0, "env_steps_per_s": 1.0}
-    return {
-        "first": first,
-        "second": second,
-        **times,
-        "paired": paired_difference(a, b),
-    }
+    sets = [
+        tuple(one(f"{name}-{s}/model_3000.pt", best) for s in range(seeds))
+        for name, best in (("mse-ppo", 0.95), ("ta-mse", 0.99))
+    ]
+    a, b = ([found.aggregates for found in side] for side in sets)
+    return to_json(Levels(*sets, paired=paired_difference(a, b)))
 
 
 def extent(policy: str, slope_cm: float, far: float) -> dict[str, Any]:
@@ -100,7 +97,8 @@ def extent(policy: str, slope_cm: float, far: float) -> dict[str, Any]:
         factor = far if cell.patch_m > 8.0 else 1.0
         return 0.01 * (0.8 + slope_cm * cell.difficulty * factor)
 
-    return evaluation(EXTENT, policy, lambda cell: 1 - 0.3 * cell.difficulty, error_m)
+    found = evaluation(EXTENT, policy, lambda cell: 1 - 0.3 * cell.difficulty, error_m)
+    return to_json(found)
 
 
 def curriculum() -> dict[str, Any]:
@@ -158,6 +156,7 @@ def recon(with_examples: bool = True) -> dict[str, Any]:
     return {
         "methods": methods,
         "flat": _method(0, 12.0, 0.0),
+        "noise": _method(0, 12.5, 0.1),
         "extent_shift": shift,
         "training": {"updates": 5000, "batch": 64, "seed": 0, "profile": "paper"},
         "data": data,
@@ -170,7 +169,8 @@ def _method(parameters: int, l1: float, f1: float) -> dict[str, Any]:
     return {
         "parameters": parameters, "l1_cm": l1, "l1_cm_std": 0.08,
         "hard_l1_cm": l1 + 1, "hard_l1_cm_std": 0.1, "edge_f1": f1,
-        "edge_f1_std": 0.006, "velocity_l1": 0.05, "velocity_l1_std": 0.002,
+        "edge_f1_std": 0.006, "matched_edge_f1": 0.8 * f1,
+        "matched_edge_f1_std": 0.005, "velocity_l1": 0.05, "velocity_l1_std": 0.002,
         "per_terrain_level9_cm": {t: 2 * l1 for t in terrains},
         "per_terrain_level9_cm_std": {t: 0.5 for t in terrains},
         "samples_per_s": 80.0, "updates": 5000,
@@ -229,7 +229,7 @@ def route(stress: dict[str, Any]) -> dict[str, Any]:
                       "high": 0.81},
         "falls": falls, "incidents": falls, "falls_per_km": falls / 1.8,
         "mean_distance_between_falls_m": 1800.0 / falls,
-        "first_m": mean_std([300.0, 120.0, 300.0, 40.0, 210.0, 300.0]),
+        "first_m": asdict(mean_std([300.0, 120.0, 300.0, 40.0, 210.0, 300.0])),
         "longest_m": 300.0,
         "height_map_l1_m": [
             {"from_m": 10.0 * k, "mean": 0.02 + 0.01 * float(rng.random()), "steps": 9}
@@ -288,7 +288,7 @@ def write_result(folder: Path, data: dict[str, Any], failures: int = 0) -> Path:
             frames = np.linspace(60, 200, 960).astype(np.uint8)
             pixels = np.broadcast_to(frames[None, :, None], (200, 960, 3)).copy()
             pixels[:, ::160] = 255
-            (folder / name).with_suffix(".png").write_bytes(encode_png(pixels))
+            Image.fromarray(pixels).save((folder / name).with_suffix(".png"))
     path = folder / "result.json"
     write_json(path, data)
     return path

@@ -10,7 +10,7 @@ from mjlab.entity import Entity
 from mjlab.utils.string import resolve_expr
 
 from solo.errors import SoloError
-from solo.robots import ROBOTS, get_robot
+from solo.robots import get_robot
 from solo.robots.build import build_spec, check_joint_order, make_entity_cfg
 from solo.robots.g1 import G1
 from solo.robots.view import self_view_w, standing_pose
@@ -176,6 +176,6 @@ def test_reward_groups_hold_each_joint_once():
 
 
 def test_get_robot_lists_the_known_robots():
-    assert get_robot("g1") is ROBOTS["g1"]
+    assert get_robot("g1") is G1
     with pytest.raises(SoloError, match=r"Unknown robot 'h1'. Allowed: g1\."):
         get_robot("h1")

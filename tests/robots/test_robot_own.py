@@ -10,12 +10,14 @@ import pytest
 from mjlab.actuator import BuiltinPositionActuatorCfg
 from mjlab.entity import Entity
 
+from solo.cli.checks import check_robot
 from solo.errors import SoloError
+from solo.robots import get_robot
 from solo.robots.build import build_spec, check_joint_order, make_entity_cfg
-from solo.robots.geom_cfg import CapsuleCfg, CollisionGeom, FootCfg
+from solo.robots.geom_cfg import CollisionGeom, FootCfg
 from solo.robots.robot_cfg import RobotCfg, scale_from_effort
 from solo.robots.view import cells_in_view, standing_pose
-from solo.sensors.perception_cfg import CameraMountCfg
+from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg
 
 LEG = """
 <body name="{side}_thigh" pos="0 {y} -0.1">
@@ -105,6 +107,46 @@ BIPED = RobotCfg(
     ),
     camera_mount=CameraMountCfg("trunk", (0.1, 0.0, 0.05), pitch_down_deg=45.0),
 )
+
+
+def test_a_robot_is_found_by_module_and_attribute_and_keeps_that_name():
+    place = f"{__name__}:BIPED"
+    robot = get_robot(place)
+    assert robot == replace(BIPED, name=place)
+    assert get_robot(robot.name) == robot
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_module:ROBOT", r"cannot be imported: No module named.*PYTHONPATH"),
+        (f"{__name__}:NONE", r"'NONE' in the module .* is a NoneType, not a RobotCfg"),
+        ("math:pi", "'pi' in the module 'math' is a float, not a RobotCfg"),
+        (":", "Unknown robot ':'. Allowed: g1"),
+    ],
+)
+def test_a_place_without_a_robot_is_refused(name, message):
+    with pytest.raises(SoloError, match=message):
+        get_robot(name)
+
+
+def test_an_installed_package_registers_a_robot(tmp_path, monkeypatch):
+    info = tmp_path / "biped-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: biped\nVersion: 1.0\n")
+    place = f"[solo.robots]\nbiped = {__name__}:BIPED\n"
+    (info / "entry_points.txt").write_text(place)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert get_robot("biped") == BIPED
+    check_robot("biped")
+
+
+def test_a_wrong_name_is_refused_before_anything_is_loaded():
+    check_robot(f"{__name__}:BIPED")
+    with pytest.raises(SoloError, match="finds no module 'no_such_module'"):
+        check_robot("no_such_module:ROBOT")
+    with pytest.raises(SoloError, match=r"Unknown robot 'h1'.*module:ATTRIBUTE"):
+        check_robot("h1")
 
 
 def test_biped_builds_with_its_mass_although_its_collision_geoms_go():

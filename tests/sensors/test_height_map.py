@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from solo.sensors.height_map import HeightMap
-from solo.sensors.perception_cfg import HeightMapCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
 from solo.terrains.grid import HeightGrid
 
 

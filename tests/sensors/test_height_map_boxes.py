@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from solo.sensors.height_map import HeightMap
-from solo.sensors.perception_cfg import HeightMapCfg
-from tests.sensors.test_depth_boxes import boxes_of, turn
+from solo.sensors.height_map_cfg import HeightMapCfg
+from tests.sensors.depth.test_boxes import boxes_of, turn
 from tests.sensors.test_height_map import grid_of, quat_of_yaw, stair
 
 CFG = HeightMapCfg()

@@ -102,6 +102,24 @@ def test_forward_recomputes_everything_where_a_task_wrote(make_sim, field):
     assert_rounded(value[1], getattr(plain, field))
 
 
+def test_an_applied_force_acts_from_the_next_step_on(make_sim):
+    sim = make_sim(2)
+    force, position = sim.data.qacc, sim.data.xpos
+    plain = plain_copy(sim, env=1)
+    for _ in range(20):
+        sim.step()
+        mujoco.mj_step(sim.mj_model, plain)
+    of_step = plain.qacc.copy()
+    sim.data.xfrc_applied[1, 1, 2] = 50.0
+    plain.xfrc_applied[1, 2] = 50.0
+    sim.forward()
+    assert_rounded(force[1], of_step)
+    mujoco.mj_step(sim.mj_model, plain)
+    sim.step()
+    assert_rounded(force[1], plain.qacc)
+    assert_rounded(position[1], plain.xpos)
+
+
 def test_forward_recomputes_everything_after_a_reset(make_sim):
     sim = make_sim(3)
     force = sim.data.qfrc_bias

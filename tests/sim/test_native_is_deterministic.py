@@ -34,7 +34,7 @@ def test_one_env_alone_equals_the_same_env_among_64(make_sim):
 
 
 def test_all_cores_are_used_by_default(make_sim):
-    from solo.sim.pool import available_cores
+    from solo.sim.threads import available_cores
 
     assert make_sim(1).num_threads == available_cores()
 

@@ -16,11 +16,10 @@ from solo.envs.mdp import ASSIST
 from solo.envs.names import COMMAND
 from solo.errors import SoloError
 from solo.robots.g1 import G1
-from solo.stages.env_cfg import STAGES, make_stage_env_cfg
 from solo.stages.env_snapshot import EnvSnapshots
 from solo.stages.learner_state import rng_state, set_rng_state
-from solo.stages.profiles import SMOKE
-from solo.stages.train import make_motions
+from solo.tasks.env_cfg import STAGES, make_motions, make_stage_env_cfg
+from solo.tasks.profiles import SMOKE
 from solo.terrains import TerrainSceneCfg
 
 TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 
 import pytest
 import torch
@@ -12,12 +11,11 @@ from solo.cli.train_pack import TrainPack
 from solo.errors import SoloError
 from solo.evaluation.policies import open_policy
 from solo.robots.g1 import G1
-from solo.stages.profiles import SMOKE
-from solo.stages.run_folder import CONFIG
-from solo.stages.runner import load_checkpoint
-from solo.stages.student import train_student
-from solo.stages.teacher import train_teacher
-from solo.stages.train import TrainCfg
+from solo.runs.folder import CONFIG
+from solo.runs.run import load_checkpoint
+from solo.stages.train import train_student, train_teacher
+from solo.stages.train_cfg import StudentCfg, TeacherCfg
+from solo.tasks.profiles import SMOKE
 from solo.terrains import TerrainSceneCfg
 
 pytestmark = pytest.mark.slow
@@ -29,9 +27,10 @@ TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
 def packed(tmp_path_factory):
     """A teacher's configuration, its packed folder, and what packing reported."""
     folder = tmp_path_factory.mktemp("runs")
-    cfg = TrainCfg(G1, SMOKE, folder / "teacher", terrain=TERRAIN)
+    cfg = TeacherCfg(G1, SMOKE, folder / "teacher", terrain=TERRAIN)
     train_teacher(cfg)
-    return cfg, folder / "packed", TrainPack(cfg.output, folder / "packed").run()
+    packed = folder / "packed"
+    return cfg, packed, TrainPack(folder / "teacher", packed).run()
 
 
 def test_networks_and_curriculum_stay_and_the_rest_goes(packed):
@@ -54,19 +53,27 @@ def test_the_next_stage_begins_as_from_the_whole_run(packed, tmp_path):
     cfg, folder, _ = packed
     students = []
     for start in (cfg.output, folder):
-        run = replace(cfg, output=tmp_path / start.name, iterations=1)
-        train_student(run, start)
-        students.append(load_checkpoint(run.output / "model_0.pt"))
+        output = tmp_path / start.name
+        run = StudentCfg(
+            G1,
+            SMOKE,
+            output,
+            terrain=TERRAIN,
+            iterations=1,
+            teacher=start,
+        )
+        train_student(run)
+        students.append(load_checkpoint(output / "model_0.pt"))
     for part in ("actor_state_dict", "teacher_state_dict"):
         for name, value in students[0][part].items():
             assert torch.equal(value, students[1][part][name]), name
 
 
 def test_it_can_be_trained_on(packed, tmp_path):
-    cfg, folder, _ = packed
+    _, folder, _ = packed
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    summary = train_teacher(replace(cfg, output=copy, resume=True, iterations=3))
+    summary = train_teacher(TeacherCfg(resume=copy, iterations=3))
     assert summary["iteration"] == 2
     assert summary["env_steps"] == 3 * 24 * 8
 

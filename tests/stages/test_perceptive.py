@@ -11,63 +11,45 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from solo.errors import SoloError
-from solo.networks.reconstruction import make_reconstructor
-from solo.networks.reconstruction.interface import ReconstructionIoCfg
+from solo.reconstruction.networks import make_reconstructor
+from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.robots.g1 import G1
-from solo.stages.env_cfg import make_stage_env_cfg
-from solo.stages.learning_cfg import make_student_cfg
-from solo.stages.perceptive import load_pretrained, train_perceptive
-from solo.stages.perceptive_cfg import (
-    PERCEPTION,
-    PerceptionCfg,
-    make_io,
-    make_perceptive_cfg,
-    perception_of,
-    with_camera,
-)
-from solo.stages.profiles import LAPTOP, PROFILES, SMOKE
-from solo.stages.run_folder import CONFIG, find_checkpoint
-from solo.stages.runner import load_checkpoint
-from solo.stages.student import train_student
-from solo.stages.teacher import train_teacher
-from solo.stages.train import TrainCfg, make_motions
+from solo.runs.folder import CONFIG, find_checkpoint
+from solo.runs.run import load_checkpoint
+from solo.stages.start import load_pretrained
+from solo.stages.train import train_perceptive, train_student, train_teacher
+from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg
+from solo.tasks.agent_cfg import make_agent_cfg, make_io, with_camera
+from solo.tasks.env_cfg import make_motions, make_stage_env_cfg
+from solo.tasks.profiles import LAPTOP, PROFILES, SMOKE, Profile
 from solo.terrains import TerrainSceneCfg
-from tests.networks.reconstruction.helpers import SIZES
+from tests.reconstruction.networks.helpers import SIZES
 
 TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
 IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
 
 
-def tiny(name: str) -> PerceptionCfg:
+def tiny(name: str) -> Profile:
     """The smoke profile with small images and a small network."""
-    return replace(PERCEPTION["smoke"], network={"io": IO, **SIZES[name]})
+    network = {"io": IO, **SIZES[name]}
+    return replace(SMOKE, perception=replace(SMOKE.perception, network=network))
 
 
 @pytest.fixture(scope="module")
 def student(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
-    teacher = TrainCfg(G1, SMOKE, runs / "teacher", terrain=TERRAIN, iterations=1)
-    train_teacher(teacher)
-    cfg = replace(teacher, output=runs / "student")
-    train_student(cfg, teacher.output)
-    return teacher.output, cfg.output
+    options = {"terrain": TERRAIN, "iterations": 1}
+    train_teacher(TeacherCfg(G1, SMOKE, runs / "teacher", **options))
+    cfg = StudentCfg(G1, SMOKE, runs / "student", teacher=runs / "teacher", **options)
+    train_student(cfg)
+    return runs / "teacher", runs / "student"
 
 
 @pytest.fixture(scope="module")
 def perceptive(student, tmp_path_factory):
     output = tmp_path_factory.mktemp("runs") / "perceptive"
-    cfg = TrainCfg(G1, SMOKE, output, terrain=TERRAIN)
-    summary = train_perceptive(cfg, student[1], "qr", perception=tiny("qr"))
-    return cfg, summary
-
-
-def test_every_profile_has_its_part_and_says_what_it_changes():
-    assert set(PERCEPTION) == set(PROFILES)
-    assert PERCEPTION["paper"].differences() == {}
-    assert PERCEPTION["paper"].warm_up_iterations == 0
-    assert "warm_up_iterations" in PERCEPTION["laptop"].differences()
-    with pytest.raises(SoloError, match="Unknown profile 'mine'"):
-        perception_of(replace(SMOKE, name="mine"))
+    cfg = PerceptiveCfg(G1, tiny("qr"), output, terrain=TERRAIN, student=student[1])
+    return cfg, train_perceptive(cfg)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +58,8 @@ def test_every_profile_has_its_part_and_says_what_it_changes():
 )
 def test_students_of_the_laptop_alone_see_a_blurred_velocity(profile, velocity):
     motions = make_motions(G1, "cpu")
-    groups = make_student_cfg(G1, profile, None)["obs_groups"]
-    assert groups["actor"] == ["proprioception", velocity, "height_map"]
+    groups = make_agent_cfg(G1, "student", profile).obs_groups
+    assert groups["actor"] == ("proprioception", velocity, "height_map")
     assert "base_velocity" in groups["teacher"]
     assert "base_velocity" in groups["critic"]
     for stage in ("student", "perceptive"):
@@ -90,20 +72,24 @@ def test_students_of_the_laptop_alone_see_a_blurred_velocity(profile, velocity):
 def test_reconstructors_beside_symmetric_students_learn_from_mirror_images():
     mirrors = {}
     for profile in (LAPTOP, replace(LAPTOP, symmetric=False), PROFILES["paper"]):
-        cfg = make_perceptive_cfg(G1, profile, None, "qr", 9, perception_of(profile))
-        assert ("mirror" in cfg["actor"]) == profile.symmetric
-        mirrors[profile.name, profile.symmetric] = cfg["reconstruction"]["mirror"]
+        cfg = make_agent_cfg(G1, "perceptive", profile)
+        assert ("mirror" in cfg.actor) == profile.symmetric
+        assert cfg.reconstruction is not None
+        mirrors[profile.name, profile.symmetric] = cfg.reconstruction["mirror"]
     frame = mirrors.pop(("laptop", True))
     assert len(frame["source"]) == 84
     assert frame["signs"][:6] == [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0]  # Turning, gravity.
     assert list(mirrors.values()) == [None, None]
 
 
+def test_an_unknown_reconstructor_is_refused_by_name():
+    with pytest.raises(SoloError, match="Unknown reconstructor 'lidar'"):
+        make_agent_cfg(G1, "perceptive", SMOKE, reconstructor="lidar")
+
+
 def test_camera_and_map_have_the_sizes_of_the_profile():
-    sizes = make_io(G1, LAPTOP, perception_of(LAPTOP))
+    sizes = make_io(G1, LAPTOP)
     assert sizes.depth_shape == (32, 57)
-    # The reconstructed cells are those that the student's encoder keeps.
-    assert sizes.map_stride == LAPTOP.ame.map_stride
     assert sizes.base_height_m == G1.base_height_m
     camera = with_camera(G1, sizes).depth_camera
     assert (camera.output_height, camera.output_width) == (32, 57)
@@ -188,10 +174,9 @@ def test_a_run_has_a_student_a_reconstructor_and_its_diagnostics(student, percep
 def test_resume_needs_no_student_and_goes_on(perceptive):
     cfg, _ = perceptive
     before = load_checkpoint(cfg.output / "model_1.pt")["reconstructor"]
-    longer = replace(cfg, resume=True, iterations=3)
-    with pytest.raises(SoloError, match="Resume it with --reconstructor qr"):
-        train_perceptive(longer, None, "start", perception=tiny("start"))
-    summary = train_perceptive(longer, None, "qr", perception=tiny("qr"))
+    with pytest.raises(SoloError, match="of stage 'perceptive', not 'teacher'"):
+        train_teacher(TeacherCfg(resume=cfg.output))
+    summary = train_perceptive(PerceptiveCfg(resume=cfg.output, iterations=3))
     assert summary["iteration"] == 2
     after = load_checkpoint(cfg.output / "model_2.pt")["reconstructor"]
     assert (before["iteration"], after["iteration"]) == (2, 3)
@@ -202,13 +187,14 @@ def test_resume_needs_no_student_and_goes_on(perceptive):
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bits(perceptive, tmp_path):
     cfg, _ = perceptive
-    killed = replace(cfg, output=tmp_path / "killed", resume=True)
-    killed.output.mkdir()
+    killed = tmp_path / "killed"
+    killed.mkdir()
     for name in (CONFIG, "model_0.pt"):
-        shutil.copy(cfg.output / name, killed.output)
-    train_perceptive(killed, None, "qr", perception=tiny("qr"))
+        shutil.copy(cfg.output / name, killed)
+    shutil.copytree(cfg.output / "params", killed / "params")
+    train_perceptive(PerceptiveCfg(resume=killed, iterations=2))
     straight = load_checkpoint(cfg.output / "model_1.pt")
-    resumed = load_checkpoint(killed.output / "model_1.pt")
+    resumed = load_checkpoint(killed / "model_1.pt")
     for part in ("actor_state_dict", "critic_state_dict"):
         for name, value in straight[part].items():
             assert torch.equal(value, resumed[part][name]), f"{part} {name}"
@@ -219,27 +205,31 @@ def test_a_killed_run_goes_on_to_the_same_bits(perceptive, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["start", "dpl"])
 def test_the_other_reconstructors_train_from_a_pretrained_one(student, tmp_path, name):
-    sizes = make_io(G1, SMOKE, tiny(name))
+    sizes = make_io(G1, tiny(name))
     model = make_reconstructor(name, io=sizes, **SIZES[name])
     model.set_statistics(torch.full((84,), 0.25), torch.full((84,), 2.0))
     torch.save(
         {"cfg": {"method": name}, "model": model.state_dict()},
         tmp_path / "checkpoint.pt",
     )
-    cfg = TrainCfg(G1, SMOKE, tmp_path / name, terrain=TERRAIN, iterations=1)
-    train_perceptive(cfg, student[1], name, "mse-ppo", tmp_path, perception=tiny(name))
-    state = load_checkpoint(cfg.output / "model_0.pt")["reconstructor"]
+    cfg = PerceptiveCfg(
+        G1,
+        tiny(name),
+        tmp_path / name,
+        terrain=TERRAIN,
+        iterations=1,
+        student=student[1],
+        reconstructor=name,
+        objective="mse-ppo",
+        reconstructor_checkpoint=tmp_path,
+    )
+    train_perceptive(cfg)
+    state = load_checkpoint(tmp_path / name / "model_0.pt")["reconstructor"]
     assert (state["model"]["normalizer.mean"] == 0.25).all()  # Its own statistics.
 
 
 @pytest.mark.slow
 def test_a_student_that_is_none_gets_one_line(student, tmp_path):
-    cfg = TrainCfg(G1, SMOKE, tmp_path / "run", terrain=TERRAIN)
-    with pytest.raises(SoloError, match="not one of a student"):
-        train_perceptive(cfg, student[0], "qr", perception=tiny("qr"))
-    with pytest.raises(SoloError, match="needs a student"):
-        train_perceptive(
-            replace(cfg, output=tmp_path / "2"), None, perception=tiny("qr")
-        )
-    with pytest.raises(SoloError, match="Unknown reconstructor 'lidar'"):
-        train_perceptive(cfg, student[1], "lidar", perception=tiny("qr"))
+    cfg = PerceptiveCfg(G1, tiny("qr"), tmp_path / "run", student=student[0])
+    with pytest.raises(SoloError, match="is a teacher, not a student"):
+        train_perceptive(cfg)

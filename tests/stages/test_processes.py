@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from solo.runs.folder import checkpoints
 from solo.stages.processes import Processes, read_processes, take_cores
-from solo.stages.run_folder import checkpoints
 
 TRAIN = """
 import sys

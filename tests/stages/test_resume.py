@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,37 +17,54 @@ from typing import Any
 import pytest
 import torch
 
-from solo.networks.reconstruction.interface import ReconstructionIoCfg
+from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.robots.g1 import G1
+from solo.runs.folder import checkpoints
+from solo.runs.run import load_checkpoint
 from solo.stages.learner_state import learner_state, set_learner_state
-from solo.stages.perceptive import train_perceptive
-from solo.stages.perceptive_cfg import PERCEPTION
-from solo.stages.profiles import SMOKE
-from solo.stages.run_folder import checkpoints
-from solo.stages.runner import VecEnv, load_checkpoint
-from solo.stages.student import train_student
-from solo.stages.teacher import train_teacher
-from solo.stages.train import TrainCfg
+from solo.stages.runner import VecEnv
+from solo.stages.train import train_perceptive, train_student, train_teacher
+from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg
+from solo.tasks.profiles import SMOKE, HolesCfg
 from solo.terrains import TerrainSceneCfg
-from tests.networks.reconstruction.helpers import SIZES
+from tests.reconstruction.networks.helpers import SIZES
 
-TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
-PROFILE = replace(SMOKE, save_interval=1, num_envs=(4, 4, 4))
+TERRAIN = TerrainSceneCfg(("flat", "gap"), num_levels=2, border_m=4.0)
 STEPS = 24
 ITERATIONS = {"teacher": 6, "student": 4, "perceptive": 4}
 IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
+PROFILE = replace(
+    SMOKE,
+    save_interval=1,
+    perception=replace(SMOKE.perception, network={"io": IO, **SIZES["qr"]}),
+    holes=HolesCfg(),
+)
 
 
 def run(stage: str, output: Path, before: Path, **changes: Any) -> dict[str, Any]:
     """Train a stage on the run of the one before."""
-    cfg = TrainCfg(G1, PROFILE, output, terrain=TERRAIN, iterations=ITERATIONS[stage])
-    cfg = replace(cfg, **changes)
+    options: dict[str, Any] = {
+        "robot": G1,
+        "profile": PROFILE,
+        "output": output,
+        "num_envs": 4,
+        "terrain": TERRAIN,
+        "iterations": ITERATIONS[stage],
+    } | changes
     if stage == "teacher":
-        return train_teacher(cfg)
+        return train_teacher(TeacherCfg(**options))
     if stage == "student":
-        return train_student(cfg, before)
-    perception = replace(PERCEPTION["smoke"], network={"io": IO, **SIZES["qr"]})
-    return train_perceptive(cfg, before, "qr", perception=perception)
+        return train_student(StudentCfg(**options, teacher=before))
+    return train_perceptive(PerceptiveCfg(**options, student=before))
+
+
+def resume(stage: str, folder: Path, **changes: Any) -> dict[str, Any]:
+    """Go on with a run; nothing but its folder is given."""
+    if stage == "teacher":
+        return train_teacher(TeacherCfg(resume=folder, **changes))
+    if stage == "student":
+        return train_student(StudentCfg(resume=folder, **changes))
+    return train_perceptive(PerceptiveCfg(resume=folder, **changes))
 
 
 def run_until_killed(stage: str, output: Path, before: Path, iteration: int) -> None:
@@ -120,7 +138,7 @@ def test_killed_and_resumed_is_the_same_to_the_bit(
     killed = tmp_path / "killed"
     half = ITERATIONS[stage] // 2
     run_until_killed(stage, killed, before, half)
-    run(stage, killed, before, resume=True)
+    resume(stage, killed)
 
     last = f"model_{ITERATIONS[stage] - 1}.pt"
     expected, found = load_checkpoint(straight / last), load_checkpoint(killed / last)
@@ -160,7 +178,7 @@ def test_a_stopped_run_is_saved_and_goes_on(number, tmp_path, monkeypatch):
     assert summary["stopped"]
     assert summary["checkpoint"] == str(checkpoints(output)[-1])
     load_checkpoint(checkpoints(output)[-1])
-    summary = run("teacher", output, output, iterations=3, resume=True)
+    summary = resume("teacher", output)
     assert summary["iteration"] == 2
     assert not summary["stopped"]
 
@@ -170,9 +188,8 @@ def test_another_number_of_environments_keeps_the_levels(
     straight_teacher, tmp_path, capsys
 ):
     output = tmp_path / "more"
-    output.mkdir()
-    (output / "model_5.pt").write_bytes((straight_teacher / "model_5.pt").read_bytes())
-    run("teacher", output, output, resume=True, num_envs=3, iterations=7)
+    shutil.copytree(straight_teacher, output)
+    resume("teacher", output, num_envs=3, iterations=7)
     assert "of 4 environments, here are 3" in capsys.readouterr().out
     infos = load_checkpoint(output / "model_6.pt")["infos"]
     assert len(infos["env"]["terrain_levels"]) == 3
@@ -184,11 +201,11 @@ def test_a_checkpoint_without_the_environment_begins_new_episodes(
     straight_teacher, tmp_path
 ):
     output = tmp_path / "without"
-    output.mkdir()
+    shutil.copytree(straight_teacher, output)
     saved = load_checkpoint(straight_teacher / "model_5.pt")
     saved["infos"]["env_snapshot"] = None
     torch.save(saved, output / "model_5.pt")
-    summary = run("teacher", output, output, resume=True, iterations=7)
+    summary = resume("teacher", output, iterations=7)
     assert summary["iteration"] == 6
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 
-from solo.bundles import shipped_bundle, shipped_teacher
-from solo.cli.train import TrainStudent, TrainTeacher
-from solo.errors import SoloError
+from solo.bundles import SHIPPED, SHIPPED_TEACHER, shipped_bundle, shipped_teacher
+from solo.errors import FieldError, SoloError
 from solo.export.read import read_reconstructor, read_student
-from solo.networks.reconstruction import make_reconstructor
+from solo.networks.ame import AmeCfg
+from solo.reconstruction.networks import make_reconstructor
 from solo.robots.g1 import G1
-from solo.stages.perceptive import load_pretrained
-from solo.stages.perceptive_cfg import PERCEPTION, make_io
-from solo.stages.profiles import LAPTOP, SMOKE
-from solo.stages.run_folder import find_checkpoint
-from solo.stages.runner import Runner, load_checkpoint
-from solo.stages.student import train_student
-from solo.stages.teacher import train_teacher
-from solo.stages.train import TrainCfg
+from solo.runs.folder import find_checkpoint
+from solo.runs.run import load_checkpoint
+from solo.stages.runner import Runner
+from solo.stages.start import load_pretrained
+from solo.stages.train import train_student
+from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg
+from solo.tasks.agent_cfg import make_io
+from solo.tasks.profiles import LAPTOP
 from solo.terrains import TerrainSceneCfg
 
 pytestmark = pytest.mark.slow
@@ -39,8 +42,8 @@ def started(monkeypatch):
     return seen
 
 
-def small(profile, output):
-    return TrainCfg(G1, profile, output, terrain=TERRAIN, num_envs=4)
+def small(profile, output, **options):
+    return StudentCfg(G1, profile, output, terrain=TERRAIN, num_envs=4, **options)
 
 
 def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
@@ -50,8 +53,13 @@ def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
     )
     assert bundle is not None
     started["path"] = tmp_path / "model_0.pt"
-    cfg = small(LAPTOP, tmp_path / "first")
-    train_student(cfg, shipped_teacher(), start_from=bundle)
+    # Whatever sizes the profile has by now, a run goes on with those it starts from.
+    ame = AmeCfg(dim=16, num_heads=2, window_m=0.1)
+    grown = replace(LAPTOP, ame=ame, teacher_head=(8,), critic_near_x_m=(0.0, 0.5))
+    teacher_name = Path(SHIPPED_TEACHER)
+    train_student(
+        small(grown, tmp_path / "first", teacher=teacher_name, start_from=Path(SHIPPED))
+    )
     first = load_checkpoint(started["path"])
     student = first["actor_state_dict"]
     for name, value in read_student(bundle).items():
@@ -69,57 +77,69 @@ def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
     assert now["common_step_counter"] == past["common_step_counter"] * 256 // 4
 
     # Another student from that one.
-    run = tmp_path / "run"
-    run.mkdir()
+    run = tmp_path / "first"
     student[noise] += 1.0
     torch.save(first, run / "model_0.pt")
-    cfg = small(LAPTOP, tmp_path / "second")
-    train_student(cfg, shipped_teacher(), "ppo", start_from=run, action_noise=0.5)
+    train_student(
+        small(
+            LAPTOP,
+            tmp_path / "second",
+            teacher=teacher_name,
+            objective="ppo",
+            start_from=run,
+            action_noise=0.5,
+        )
+    )
     second = load_checkpoint(started["path"])["actor_state_dict"]
     for name, value in student.items():
         expected = value * 0.5 / value.mean() if name == noise else value
         torch.testing.assert_close(second[name], expected, rtol=1e-6, atol=0.0)
 
 
-@pytest.mark.parametrize("problem", ["size", "stage", "truncated", "missing"])
-def test_what_does_not_fit_gets_one_line(started, tmp_path, problem):
-    bundle = shipped_bundle()
+@pytest.mark.parametrize("problem", ["stage", "bundle", "truncated", "missing"])
+def test_what_does_not_fit_gets_one_line(tmp_path, problem):
+    bundle, damaged = shipped_bundle(), tmp_path / "policy.onnx"
     assert bundle is not None
-    start = {"size": bundle, "stage": shipped_teacher()}.get(problem)
-    profile = SMOKE if problem == "size" else LAPTOP
-    if start is None:
-        start = tmp_path / "policy.onnx"
-        if problem == "truncated":
-            start.write_bytes(bundle.read_bytes()[:10_000])
-    teacher = shipped_teacher()
-    if problem == "size":  # A teacher of that size, to get as far as the student.
-        started["path"] = tmp_path / "model_0.pt"
-        train_teacher(small(SMOKE, tmp_path / "teacher"))
-        teacher = started["path"]
-    expected = "does not fit" if problem in ("size", "stage") else "Cannot read"
+    if problem == "truncated":
+        damaged.write_bytes(bundle.read_bytes()[:10_000])
+    names: dict[str, dict[str, Path]] = {
+        "stage": {"start_from": Path(SHIPPED_TEACHER)},
+        "bundle": {"teacher": Path(SHIPPED)},
+    }
+    runs = {"teacher": Path(SHIPPED_TEACHER)} | names.get(
+        problem, {"start_from": damaged}
+    )
+    expected = {
+        "stage": "is a teacher, not a student",
+        "bundle": "is a bundle, not a teacher",
+        "truncated": "policy.onnx",
+        "missing": "no checkpoint",
+    }[problem]
     with pytest.raises(SoloError, match=expected) as error:
-        train_student(small(profile, tmp_path / "run"), teacher, start_from=start)
+        train_student(small(LAPTOP, tmp_path / "run", **runs))
     assert "\n" not in str(error.value)
 
 
 def test_options_that_exclude_each_other(tmp_path):
-    with pytest.raises(SoloError, match="both given"):
-        TrainStudent(resume=tmp_path, start_from=tmp_path).run()
-    with pytest.raises(SoloError, match="without --start-from"):
-        TrainTeacher(action_noise=0.3).run()
-
-
-def test_no_noise_is_no_exploration(started, tmp_path):
-    cfg = small(LAPTOP, tmp_path / "run")
+    with pytest.raises(SoloError, match="start_from is given with resume"):
+        StudentCfg(resume=tmp_path, start_from=tmp_path)
+    with pytest.raises(SoloError, match="without a policy to start from") as error:
+        TeacherCfg(action_noise=0.3)
+    assert isinstance(error.value, FieldError)
+    assert error.value.as_option.startswith("--action-noise is given")
     with pytest.raises(SoloError, match="must be above 0"):
-        train_teacher(cfg, shipped_teacher(), action_noise=0.0)
+        TeacherCfg(start_from=tmp_path, action_noise=0.0)
+    with pytest.raises(SoloError, match="teacher is missing"):
+        StudentCfg()
+    with pytest.raises(SoloError, match="student is missing"):
+        PerceptiveCfg()
 
 
 def test_a_reconstructor_comes_out_of_a_bundle(tmp_path):
     bundle = shipped_bundle()
     assert bundle is not None
-    sizes = make_io(G1, LAPTOP, PERCEPTION["laptop"])
-    network = {**PERCEPTION["laptop"].network, "io": sizes}
+    sizes = make_io(G1, LAPTOP)
+    network = {**LAPTOP.perception.network, "io": sizes}
     model = make_reconstructor("qr", **network)
     load_pretrained(model, "qr", bundle)
     expected = read_reconstructor(bundle)

@@ -10,18 +10,19 @@ import pytest
 
 from solo.errors import SoloError
 from solo.terrains.patch import CELL_M, UNIT_M
-from solo.terrains.strip import StripSceneCfg, make_strip
-from solo.terrains.strip_catalogue import COURSE, ISOLATED, get_strip
-from solo.terrains.strip_random import Rough, Stones
-from solo.terrains.strip_segments import (
+from solo.terrains.strips.catalogue import COURSE, ISOLATED, get_strip
+from solo.terrains.strips.segments import (
     Flat,
     Gap,
     ObstacleGround,
     Platform,
+    Rough,
     Segment,
     Slope,
     Stairs,
+    Stones,
 )
+from solo.terrains.strips.strip import StripSceneCfg, make_strip
 
 WIDTH = 80
 
@@ -242,7 +243,7 @@ def test_the_obstacle_is_in_the_middle_of_its_ground():
 def test_a_profile_is_drawn(tmp_path):
     from matplotlib.image import imread
 
-    from solo.terrains.strip_picture import draw_strips
+    from solo.terrains.strips.picture import draw_strips
 
     path = tmp_path / "course.png"
     draw_strips({"course": get_strip("course")}, path, (0.4, 0.2))

@@ -12,11 +12,16 @@ Logged: `recon_height_cm` and `recon_velocity` are errors of the estimates that 
 student acted on, before anything was learned from them; `..._on/TERRAIN` the same for
 each terrain; every `check_every` iterations what happens without depth. While the
 reconstructor warms up, the student acts on what it saw in stage 2 and there are none.
+
+A student can learn to walk without eyes and still follow the teacher on average. What
+happens without depth tells: how much worse estimate and action become on the same
+states when the images are black or those of another robot.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import torch
 from rsl_rl.algorithms import PPO
@@ -25,21 +30,117 @@ from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
-from solo.algorithms.perception import (
-    PROPRIOCEPTION,
-    STUDENT_GROUPS,
-    WINDOW,
-    Perceiver,
-)
-from solo.algorithms.perception_checks import RolloutErrors, depth_ablation
-from solo.algorithms.reconstruction import (
+from solo.algorithms.mirror import TERMS, SignedMap
+from solo.algorithms.ta_mse import TERMINAL_OBSERVATIONS, TaMse
+from solo.algorithms.terrain_means import Terrain, mean_per_terrain
+from solo.errors import SoloError
+from solo.reconstruction.networks.interface import Outputs, ReconstructionIoCfg
+from solo.reconstruction.online import (
+    Mirrors,
     ReconstructionLearner,
     ReconstructionLearnerCfg,
 )
-from solo.algorithms.ta_mse import TaMse, peek
-from solo.algorithms.teacher_matching import compute_disagreement
-from solo.errors import SoloError
-from solo.networks.reconstruction.interface import Outputs
+from solo.reconstruction.perceiver import (
+    DEPTH,
+    PROPRIOCEPTION,
+    STUDENT_GROUPS,
+    TRUE_MAP,
+    TRUE_VELOCITY,
+    WINDOW,
+    Perceiver,
+)
+
+DEPTH_CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "normal": lambda depth: depth,
+    "zeroed": torch.zeros_like,
+    # Neighbours stand on the same terrain; those half the number away do not.
+    "shuffled": lambda depth: depth.roll(len(depth) // 2, dims=0),
+}
+"""What may be done to the images [B, T, H, W]; 0 means that nothing was measured."""
+
+
+def map_error_cm(
+    estimate: Outputs, height_map: torch.Tensor, io: ReconstructionIoCfg
+) -> torch.Tensor:
+    """Mean absolute error of the map that is acted on, over all cells [B], cm."""
+    error = io.fill(estimate["height"]) - height_map
+    return 100.0 * error.abs().mean(dim=(-2, -1))
+
+
+class RolloutErrors:
+    """How wrong the estimates of a rollout were, before anything was learned of it."""
+
+    def __init__(self) -> None:
+        self._height_cm: list[torch.Tensor] = []
+        self._velocity: list[torch.Tensor] = []
+
+    def add(self, estimate: Outputs, obs: TensorDict, io: ReconstructionIoCfg) -> None:
+        """Compare the estimates of a step with the privileged groups."""
+        self._height_cm.append(map_error_cm(estimate, obs[TRUE_MAP], io))
+        velocity_error = estimate["velocity"] - obs[TRUE_VELOCITY]
+        self._velocity.append(velocity_error.abs().sum(dim=-1))
+
+    def pop_means(self, terrain: Terrain | None) -> dict[str, float]:
+        """Means over the rollout, of the height on each terrain as well; start anew.
+
+        Nothing if nothing was added.
+
+        ``recon_height_cm`` is the mean over cells, centimetres, ``recon_velocity`` the
+        sum over the axes, m/s.
+        """
+        if not self._height_cm:
+            return {}
+        height_cm, velocity = map(torch.stack, (self._height_cm, self._velocity))
+        self._height_cm, self._velocity = [], []
+        means = {
+            "recon_height_cm": height_cm.mean().item(),
+            "recon_velocity": velocity.mean().item(),
+        }
+        for name, mean in mean_per_terrain(height_cm, terrain).items():
+            means[f"recon_height_cm_on/{name}"] = mean
+        return means
+
+
+@torch.no_grad()
+def depth_ablation(
+    perceiver: Perceiver, obs: TensorDict, gap: Callable[[TensorDict], torch.Tensor]
+) -> dict[str, float]:
+    """What becomes of estimates and actions when the images say nothing.
+
+    Each window is judged for itself, from the student's present memory of its body (and
+    the reconstructor's memory of the episode, if it has one).
+
+    Args:
+        perceiver: The reconstructor; its state is not changed.
+        obs: Observations of the environment.
+        gap: Distance of the student's action to the teacher's [B] for what the student
+            sees; it must not change a hidden state.
+
+    Returns:
+        For "normal", "zeroed" and "shuffled" images ``depth_NAME_gap`` and
+        ``depth_NAME_map_cm``.
+    """
+    model, result = perceiver.reconstructor, {}
+    state = None if perceiver.memory is None else perceiver.memory.before
+    for name, change in DEPTH_CHANGES.items():
+        changed = obs.clone(recurse=False)
+        changed[DEPTH] = change(obs[DEPTH])
+        estimate, _ = model(changed[DEPTH], changed[WINDOW], state)
+        seen = perceiver.compose(changed, estimate)
+        error = map_error_cm(estimate, obs[TRUE_MAP], model.io)
+        result[f"depth_{name}_gap"] = gap(seen).mean().item()
+        result[f"depth_{name}_map_cm"] = error.mean().item()
+    return result
+
+
+def window_mirrors(frame: Mapping[str, Any]) -> Mirrors:
+    """Mirrors of all that a window has, from ``source`` and ``signs`` of a frame's."""
+    return {
+        DEPTH: TERMS["depth"],
+        WINDOW: SignedMap(tuple(frame["source"]), tuple(frame["signs"])),
+        TRUE_MAP: TERMS["height_map"],
+        TRUE_VELOCITY: TERMS["base_lin_vel"],
+    }
 
 
 class PerceptiveTaMse(TaMse):
@@ -81,7 +182,11 @@ class PerceptiveTaMse(TaMse):
     def act(self, obs: TensorDict) -> torch.Tensor:
         """Sample actions [B, joints] from what the sensors say; keep the windows."""
         seen = self._perceive(obs)
-        self.learner.buffer.add(obs)
+        memory = self.perceiver.memory
+        if memory is None:
+            self.learner.buffer.add(obs)
+        else:
+            self.learner.buffer.add(obs, memory.is_new, memory.before)
         if self._estimate is not None:
             self._errors.add(self._estimate, obs, self.learner.model.io)
         return super().act(seen)
@@ -94,6 +199,10 @@ class PerceptiveTaMse(TaMse):
         extras: dict[str, torch.Tensor],
     ) -> None:
         """Perceive the new state, without memory of the episodes that are `dones`."""
+        if (ends := extras.get(TERMINAL_OBSERVATIONS)) is not None:
+            is_warm = self.learner.is_warm
+            seen = self.perceiver.observe_end(cast(TensorDict, ends), is_warm)
+            extras = {**extras, TERMINAL_OBSERVATIONS: cast(Any, seen)}
         super().process_env_step(self._perceive(obs, dones), rewards, dones, extras)
 
     def compute_returns(self, obs: TensorDict) -> None:
@@ -136,14 +245,14 @@ class PerceptiveTaMse(TaMse):
         self, obs: TensorDict, dones: torch.Tensor | None
     ) -> Outputs | None:
         """What the student acts on; None while the learner warms up."""
+        if self.perceiver.memory is not None:  # It has to see every step.
+            estimate = self.perceiver.estimate(obs, dones)
+            return estimate if self.learner.is_warm else None
         if not self.learner.is_warm:
             return None
         # The first time, past images are not known: as if episodes had just begun.
         is_first = self._estimate is None
         return self.perceiver.estimate(obs, None if is_first else dones)
-
-    def _gap(self, seen: TensorDict) -> torch.Tensor:
-        return compute_disagreement(peek(self.actor, seen), peek(self.teacher, seen))
 
     def train_mode(self) -> None:
         """Set train mode for everything that learns."""
@@ -220,7 +329,7 @@ class PerceptiveTaMse(TaMse):
             cfg["num_steps_per_env"],
             device,
             processes["world_size"],
-            settings["mirror"],
+            None if settings["mirror"] is None else window_mirrors(settings["mirror"]),
         )
         perceiver = Perceiver(
             learner.model, env.num_envs, device, settings["streaming"]

@@ -11,8 +11,10 @@ the environment's reward, that is the task part before eta.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from rsl_rl.algorithms import PPO
 from rsl_rl.env import VecEnv
@@ -20,9 +22,8 @@ from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
-from solo.algorithms.amp import MotionPrior
-from solo.algorithms.amp_cfg import AmpCfg, ReferenceMotions
-from solo.algorithms.mirror_loss import LeanSymmetry
+from solo.algorithms.amp import AmpCfg, MotionPrior, ReferenceMotions
+from solo.algorithms.mirror import LeanSymmetry
 from solo.errors import SoloError
 
 
@@ -36,6 +37,8 @@ class PpoAmp(PPO):
         storage: RolloutStorage,
         amp_cfg: dict[str, Any] | None = None,
         motions: ReferenceMotions | None = None,
+        critic_learning_rate: float | None = None,
+        max_std: Sequence[tuple[float, float]] | None = None,
         **ppo_settings: Any,
     ) -> None:
         """Set up PPO and, with `amp_cfg`, the motion prior.
@@ -46,11 +49,19 @@ class PpoAmp(PPO):
             storage: Rollout storage of rsl_rl.
             amp_cfg: Fields of `AmpCfg`; None switches AMP off.
             motions: Reference motion; needed with `amp_cfg`.
+            critic_learning_rate: Of the critic alone, which the KL target then does not
+                touch; None: the actor's.
+            max_std: Largest mean action std as points (samples, std), joined by
+                straight lines; None: as learned.
             **ppo_settings: Settings of rsl_rl's PPO.
         """
         super().__init__(actor, critic, storage, **ppo_settings)
         if (symmetry_cfg := ppo_settings.get("symmetry_cfg")) is not None:
             self.symmetry = LeanSymmetry(**symmetry_cfg)
+        self.max_std = max_std
+        self.num_samples = 0
+        if critic_learning_rate is not None:
+            self._give_critic_its_rate(critic_learning_rate)
         self.amp: MotionPrior | None = None
         if amp_cfg is None:
             return
@@ -78,6 +89,19 @@ class PpoAmp(PPO):
             world_size=self.gpu_world_size,
         )
 
+    def _give_critic_its_rate(self, learning_rate: float) -> None:
+        """Two groups of parameters; rsl_rl sets the rate of all before each step."""
+        groups = [
+            {"params": list(model.parameters())} for model in (self.actor, self.critic)
+        ]
+        self.optimizer = type(self.optimizer)(groups, lr=self.learning_rate)
+
+        def keep(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+            del args, kwargs
+            optimizer.param_groups[1]["lr"] = learning_rate
+
+        self.optimizer.register_step_pre_hook(keep)
+
     def process_env_step(
         self,
         obs: TensorDict,
@@ -98,6 +122,13 @@ class PpoAmp(PPO):
         losses = super().update()
         if self.amp is not None:
             losses.update(self.amp.update())
+        per_process = self.storage.num_envs * self.storage.num_transitions_per_env
+        self.num_samples += per_process * self.gpu_world_size
+        if self.max_std is not None:
+            samples, stds = zip(*self.max_std, strict=True)
+            cap_action_std(
+                self.actor, float(np.interp(self.num_samples, samples, stds))
+            )
         return losses
 
     def train_mode(self) -> None:
@@ -117,6 +148,7 @@ class PpoAmp(PPO):
         saved = super().save()
         if self.amp is not None:
             saved["amp_state_dict"] = self.amp.state_dict()
+        saved["num_samples"] = self.num_samples
         return saved
 
     def load(self, loaded_dict: dict, load_cfg: dict | None, strict: bool) -> bool:
@@ -129,6 +161,8 @@ class PpoAmp(PPO):
                     "with AMP off, or load without 'amp' in load_cfg."
                 )
             self.amp.load_state_dict(loaded_dict["amp_state_dict"])
+        if load_cfg is None or load_cfg.get("optimizer"):
+            self.num_samples = loaded_dict.get("num_samples", 0)
         return load_iteration
 
     def broadcast_parameters(self) -> None:
@@ -149,3 +183,10 @@ class PpoAmp(PPO):
         algorithm = PPO.construct_algorithm(obs, env, cfg, device)
         cfg["algorithm"].pop("motions", None)
         return algorithm
+
+
+@torch.no_grad()
+def cap_action_std(actor: MLPModel, mean_std: float) -> None:
+    """Scale the action std down to a mean, keeping the joints' proportions."""
+    std = dict(actor.named_parameters())["distribution.std_param"]
+    std.mul_((mean_std / std.mean()).clamp_max(1.0))

@@ -12,6 +12,7 @@ rsl_rl then shuffles, splits and pads them exactly as the observations they belo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -24,13 +25,50 @@ TEACHER_ACTION = "teacher_action"
 """Name of the group with the teacher's mean actions [B, joints] in the storage."""
 
 
-def compute_disagreement(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
-    """Squared distance of two mean actions [..., joints], over joints: [...].
+DISTANCES = ("radians", "raw", "mean")
+"""Readings of the distance between two actions; see `make_joint_weights`."""
 
-    The paper's equations have the squared norm, hence the sum; its name for it, MSE,
-    would be the mean, which is smaller by the number of joints (25).
+
+def make_joint_weights(
+    distance: str, action_scale: Sequence[float] | None, num_joints: int
+) -> torch.Tensor:
+    """Factors [joints] on the difference of two actions, before it is squared.
+
+    The paper's equations have the squared norm of the difference, and its actions are
+    joint offsets:
+
+    - ``radians``, the default: the distance between joint offsets. An action times the
+      scale of its joint is the offset.
+    - ``raw``: between the network's outputs. On the G1, 3 to 8 times as large,
+      depending on the joint.
+    - ``mean``: raw, as a mean over joints, as the name MSE says.
+
+    Args:
+        distance: One of `DISTANCES`.
+        action_scale: Radians per unit of action of each joint; for ``radians``.
+        num_joints: Number of joints.
     """
-    return (student - teacher).square().sum(dim=-1)
+    if distance not in DISTANCES:
+        raise ValueError(
+            f"The distance is {distance!r}; allowed are {', '.join(DISTANCES)}."
+        )
+    if distance != "radians":
+        weight = 1.0 if distance == "raw" else num_joints**-0.5
+        return torch.full((num_joints,), weight)
+    if action_scale is None or len(action_scale) != num_joints:
+        found = "none" if action_scale is None else len(action_scale)
+        raise ValueError(
+            f"A distance in radians needs the action scale of {num_joints} joints, "
+            f"found {found}. Give action_scale, or distance='raw'."
+        )
+    return torch.tensor(action_scale, dtype=torch.float32)
+
+
+def compute_disagreement(
+    student: torch.Tensor, teacher: torch.Tensor, joint_weights: torch.Tensor
+) -> torch.Tensor:
+    """Squared distance [...] of two mean actions [..., joints]."""
+    return (joint_weights * (student - teacher)).square().sum(dim=-1)
 
 
 class TeacherMatching:
@@ -39,14 +77,21 @@ class TeacherMatching:
     mirror_loss_coeff = 1.0
     """Weights are applied here already: there may be two losses."""
 
-    def __init__(self, weight: float, symmetry: Symmetry | None = None) -> None:
+    def __init__(
+        self,
+        weight: float,
+        joint_weights: torch.Tensor,
+        symmetry: Symmetry | None = None,
+    ) -> None:
         """Stand in for `symmetry`, which keeps its effect.
 
         Args:
             weight: The paper's lambda.
+            joint_weights: Those of `compute_disagreement`.
             symmetry: rsl_rl's extension if it is configured as well.
         """
         self.weight = weight
+        self.joint_weights = joint_weights
         self.symmetry = symmetry
         self.use_mirror_loss = weight > 0.0 or (
             symmetry is not None and symmetry.use_mirror_loss
@@ -75,7 +120,9 @@ class TeacherMatching:
         student = actor.output_mean[:original_batch_size]
         if self.weight == 0.0:
             student = student.detach()
-        matching = compute_disagreement(student, batch.privileged_actions).mean()
+        matching = compute_disagreement(
+            student, batch.privileged_actions, self.joint_weights
+        ).mean()
         total = self.weight * matching
         self._count += 1
         self._add("teacher_mse", matching)

@@ -18,16 +18,11 @@ from solo.progress import make_progress
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import camera_pose_w, self_view_w, standing_pose
-from solo.sensors.depth_camera import DepthCamera, longest_ray_m
-from solo.sensors.depth_corruption import (
-    DepthCorruptionCfg,
-    DepthCorruptor,
-    normalise,
-)
-from solo.sensors.depth_history import DepthHistory
-from solo.sensors.perception_cfg import DepthCameraCfg
-from solo.sim.pool import WorkerPool, available_cores
-from solo.sim.threads import stepping_threads
+from solo.sensors.depth.camera import DepthCamera, longest_ray_m
+from solo.sensors.depth.cfg import DepthCameraCfg, DepthCorruptionCfg
+from solo.sensors.depth.corruption import DepthCorruptor, normalise
+from solo.sensors.depth.history import DepthHistory
+from solo.sim.threads import WorkerPool, available_cores, stepping_threads
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene
 
@@ -138,8 +133,7 @@ def _make_pipeline(
     corruptor = DepthCorruptor(
         DepthCorruptionCfg(), camera, num_images, "cpu", pool.run
     )
-    shape = (camera.output_height, camera.output_width)
-    history = DepthHistory(num_images, shape=shape)
+    history = DepthHistory(num_images, shape=camera.output_shape)
 
     def run(images: torch.Tensor) -> torch.Tensor:
         history.push(corruptor(images))

@@ -11,8 +11,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from solo.sensors.depth_camera import longest_ray_m
-from solo.sensors.perception_cfg import DepthCameraCfg
+from solo.sensors.depth.camera import longest_ray_m
+from solo.sensors.depth.cfg import DepthCameraCfg
 from solo.terrains.grid import HeightGrid
 
 

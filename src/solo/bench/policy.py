@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from solo.deploy.bundle import Bundle, load_bundle
+from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.deploy.camera import Capture, DepthImage, DepthProcessor
 from solo.deploy.contract import Contract, DepthContract
 from solo.deploy.drivers.protocols import DepthFrame, RobotState
-from solo.deploy.observation import Observation
-from solo.deploy.observer import Observer
+from solo.deploy.observation import Observation, Observer
 from solo.deploy.safety import SafetyCfg, check_action
 from solo.export.graph import PolicyGraph
 from solo.export.read import read_torch
@@ -176,9 +175,9 @@ class _Rig:
         image = self._capture.newest()
         observation = self._observer.observe(state, image, np.zeros(3), action)
         before, cpu = time.perf_counter(), time.thread_time()
-        action = self.bundle.policy.step(observation)
+        last, action = action, self.bundle.policy.step(observation)
         after, cpu = time.perf_counter(), time.thread_time() - cpu
-        check_action(SafetyCfg(), contract.joints, action)
+        check_action(SafetyCfg(), contract.joints, action, last)
         contract.joints.targets(action)
         end = time.perf_counter()
         assert image is not None

@@ -6,7 +6,7 @@ import contextlib
 import io
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,10 @@ from solo.motions.library import MotionLibrary
 from solo.progress import make_progress
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
-from solo.stages.env_cfg import make_stage_env_cfg
-from solo.stages.learning_cfg import make_student_cfg, make_teacher_cfg
-from solo.stages.perceptive_cfg import (
-    make_io,
-    make_perceptive_cfg,
-    perception_of,
-    with_camera,
-)
-from solo.stages.profiles import Profile
 from solo.stages.runner import Runner, VecEnv
-from solo.stages.train import make_motions
+from solo.tasks.agent_cfg import make_agent_cfg, make_io, with_camera
+from solo.tasks.env_cfg import make_motions, make_stage_env_cfg
+from solo.tasks.profiles import Profile
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
     if cfg.device == "cpu":
         keep_freed_memory()
     robot = get_robot("g1")
-    motions = make_motions(robot, cfg.device)
+    motions = make_motions(robot, cfg.device, cfg.profile.extra_motions)
     result: dict[str, Any] = {"profile": cfg.profile.name, "device": cfg.device}
     with make_progress() as progress:
         task = progress.add_task("stages", total=len(cfg.stages))
@@ -71,7 +64,10 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
 def _bench_stage(
     robot: RobotCfg, stage: Stage, cfg: TrainBenchCfg, motions: MotionLibrary
 ) -> dict[str, Any]:
-    robot, learning = _make_learning(robot, stage, cfg, motions)
+    learning = asdict(make_agent_cfg(robot, stage, cfg.profile))
+    learning["algorithm"]["motions"] = motions
+    if stage == "perceptive":
+        robot = with_camera(robot, make_io(robot, cfg.profile))
     env = make_env(make_stage_env_cfg(robot, stage, cfg.profile, motions), cfg.device)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
@@ -106,21 +102,6 @@ def _bench_stage(
     }
 
 
-def _make_learning(
-    robot: RobotCfg, stage: Stage, cfg: TrainBenchCfg, motions: MotionLibrary
-) -> tuple[RobotCfg, dict[str, Any]]:
-    """The robot, with the camera of the profile where there is one; rsl_rl's config."""
-    if stage == "teacher":
-        return robot, make_teacher_cfg(robot, cfg.profile, motions)
-    if stage == "student":
-        return robot, make_student_cfg(robot, cfg.profile, motions)
-    perception = perception_of(cfg.profile)
-    learning = make_perceptive_cfg(
-        robot, cfg.profile, motions, "qr", cfg.profile.iterations[2], perception
-    )
-    return with_camera(robot, make_io(robot, cfg.profile, perception)), learning
-
-
 def _learn(runner: Runner, iterations: int) -> None:
     """Train on; rsl_rl's counter stays at the last iteration done."""
     runner.learn(iterations)
@@ -133,12 +114,14 @@ def _ta_mse_extra_cost(runner: Runner, pairs: int) -> dict[str, float]:
     Iterations with and without the penalty take turns in one run, so that load and
     clock of the machine meet both.
     """
-    algorithm = runner.alg
+    algorithm, ends = runner.alg, runner.env.ends
     assert isinstance(algorithm, TaMse)
-    weight, seconds = algorithm.penalty_weight, [0.0, 0.0]
+    assert ends is not None
+    weight, groups, seconds = algorithm.penalty_weight, ends.groups, [0.0, 0.0]
     for _ in range(pairs):
         for is_on in (0, 1):
             algorithm.penalty_weight = weight * is_on
+            ends.groups = groups if is_on else ()
             start = time.process_time()
             _learn(runner, 1)
             seconds[is_on] += time.process_time() - start

@@ -27,9 +27,19 @@ def shipped_bundle() -> Path | None:
 
 
 SHIPPED = "shipped"
-"""What to write on the command line instead of the path of a run."""
+"""Name of the policy, wherever a policy is asked for."""
+
+SHIPPED_TEACHER = "shipped-teacher"
+"""Name of the teacher, wherever a policy is asked for."""
 
 
 def shipped_teacher() -> Path:
     """Folder of the teacher that comes with the package, a packed run."""
     return Path(__file__).parent / "g1_teacher"
+
+
+def shipped_path(name: str) -> Path | None:
+    """Where the policy or teacher of that name is; None for any other name."""
+    if name == SHIPPED_TEACHER:
+        return shipped_teacher()
+    return shipped_bundle() if name == SHIPPED else None

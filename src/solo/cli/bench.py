@@ -6,32 +6,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
 from rich.table import Table
 
-from solo.cli.checks import check_at_least
+from solo.cli.checks import check_at_least, pick_device
+from solo.cli.tables import print_table
 
 
 @dataclass(frozen=True)
 class BenchSim:
     """Measure environment steps per second on rough terrain with all managers.
 
-    Compares the native backend with stock mjlab on CPU and with a bare native loop of
-    mj_step on the same model, states and controls.
+    Compares the native backend with stock mjlab on CPU and with a bare loop of mj_step
+    on the same model, states and controls.
     """
 
     num_envs: int = 512
     """Number of environments."""
     threads: int | None = None
-    """Threads of the native backend; all cores if left out."""
+    """Threads of the native backend; all cores if omitted."""
     rounds: int = 5
     """Rounds in which native and raw alternate."""
     steps: int = 10
     """Control steps per round."""
     warp_steps: int = 5
-    """Timed steps of stock mjlab after its warm-up; 0 leaves it out."""
+    """Timed steps of stock mjlab after its warm-up; 0 skips it."""
     mjlab_task: bool = False
-    """Also time mjlab's own rough-terrain task for the G1 as it comes (minutes)."""
+    """Also time mjlab's own unmodified rough-terrain task for the G1 (minutes)."""
     json: Path | None = None
     """File to write the result to."""
 
@@ -55,7 +55,7 @@ class BenchSim:
             )
         )
         _print(result, ",.2f")
-        return result
+        return {"kind": "bench sim", **result}
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class BenchDepth:
     images: int = 16
     """Images per terrain variant."""
     threads: int | None = None
-    """Threads of both; all cores if left out."""
+    """Threads of both; all cores if omitted."""
     json: Path | None = None
     """File to write the result to."""
 
@@ -82,7 +82,7 @@ class BenchDepth:
 
         result = bench_depth(DepthBenchCfg(self.images, self.threads))
         _print(result)
-        return result
+        return {"kind": "bench depth", **result}
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class BenchTrain:
     profile: str = "laptop"
     """paper, reduced, laptop or smoke."""
     iterations: int = 8
-    """Timed iterations per stage, after two to warm up; for the cost of TA-MSE over
-    MSE+PPO the student does as many of each once more."""
+    """Timed iterations per stage, after two for warm-up; the student stage runs them
+    again with each objective, to compare TA-MSE with MSE+PPO."""
     stages: tuple[Literal["teacher", "student", "perceptive"], ...] = (
         "teacher",
         "student",
@@ -109,31 +109,34 @@ class BenchTrain:
         check_at_least("iterations", self.iterations, 1)
 
         from solo.bench.train import TrainBenchCfg, bench_train
-        from solo.stages.profiles import get_profile
+        from solo.tasks.profiles import get_profile
 
         result = bench_train(
             TrainBenchCfg(
-                get_profile(self.profile), self.stages, self.iterations, self.device
+                get_profile(self.profile),
+                self.stages,
+                self.iterations,
+                pick_device(self.device),
             )
         )
         table = Table("measurement", *self.stages)
         for key in dict.fromkeys(key for stage in self.stages for key in result[stage]):
             values = (result[stage].get(key) for stage in self.stages)
             table.add_row(key, *("-" if v is None else f"{v:,.4g}" for v in values))
-        Console().print(table)
-        return result
+        print_table(table)
+        return {"kind": "bench train", **result}
 
 
 @dataclass(frozen=True)
 class BenchRecon:
     """Measure the reconstructors: training rate, and latency of one step.
 
-    Latency is that of a single robot on one core, with torch and with onnxruntime.
+    Latency is for a single robot on one core, with torch and with onnxruntime.
     """
 
     methods: tuple[str, ...] = ("qr", "start", "dpl")
     """Reconstructors to measure."""
-    profiles: tuple[Literal["paper", "laptop"], ...] = ("paper",)
+    profiles: tuple[Literal["paper", "reduced", "laptop"], ...] = ("paper",)
     """Sizes to measure."""
     steps: int = 200
     """Timed streaming steps."""
@@ -153,16 +156,16 @@ class BenchRecon:
             rows = result[profile]
             for key in rows[self.methods[0]]:
                 table.add_row(key, *(f"{rows[m][key]:,.4g}" for m in self.methods))
-            Console().print(table)
-        return result
+            print_table(table)
+        return {"kind": "bench recon", **result}
 
 
 @dataclass(frozen=True)
 class BenchMachine:
-    """Measure whether this computer keeps 50 Hz, without any policy.
+    """Measure whether this computer can hold 50 Hz, without a policy.
 
-    Runs the loop of `solo deploy` with constant work: what is late here is not the
-    policy's fault there.
+    Runs the control loop of `solo deploy` with constant work. Ticks that are late here
+    are not the policy's fault.
     """
 
     seconds: float = 60.0
@@ -183,10 +186,33 @@ class BenchMachine:
         return result
 
 
+@dataclass(frozen=True)
+class BenchStop:
+    """Measure how fast a G1's motors are damped when `solo deploy` is stopped.
+
+    Sends every signal in every phase, with a simulated G1 on loopback. Reports the
+    milliseconds from signal to damped motors, longest of all rounds. Needs Cyclone DDS.
+    """
+
+    rounds: int = 3
+    """How often each signal is sent in each phase."""
+    json: Path | None = None
+    """File to write the result to."""
+
+    def run(self) -> dict[str, Any]:
+        check_at_least("rounds", self.rounds, 1)
+
+        from solo.bench.stop import StopBenchCfg, bench_stop
+
+        result = bench_stop(StopBenchCfg(self.rounds))
+        _print(result, ".1f")
+        return result
+
+
 def _print(result: dict[str, Any], number: str = ",.4g") -> None:
     table = Table("measurement", "value")
     for key, value in result.items():
         table.add_row(
             key, f"{value:{number}}" if isinstance(value, float) else f"{value}"
         )
-    Console().print(table)
+    print_table(table)

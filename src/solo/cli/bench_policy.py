@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least
+from solo.cli.checks import check_at_least, check_exists
+from solo.cli.tables import print_table
 
 
 @dataclass(frozen=True)
 class BenchPolicy:
-    """Measure a policy bundle on one robot, and torch on the same observations.
+    """Measure a policy bundle for one robot, and torch on the same observations.
 
-    A simulated D455 streams at 60 Hz while the policy runs at its rate. The pipeline is
-    image processing, observation, inference, checks and targets.
+    A simulated D455 streams at 60 Hz while the policy runs at its own rate. The
+    pipeline is image processing, observation, inference, checks and joint targets.
     """
 
     bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
-    """Policy bundle that `solo export` wrote."""
+    """Policy bundle written by `solo export`."""
     steps: int = 1000
-    """Control steps for each number of threads."""
+    """Control steps per thread count."""
     threads: tuple[int, ...] = (1, 2)
-    """Numbers of threads; the first one gives the main result."""
+    """Thread counts to measure; the first gives the main result."""
     provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
     """Where the bundle runs; torch runs on the CPU."""
     json: Path | None = None
@@ -40,6 +40,7 @@ class BenchPolicy:
         """
         check_at_least("steps", self.steps, 20)
         check_at_least("threads", min(self.threads, default=0), 1)
+        check_exists("bundle", self.bundle, "Give a file that `solo export` wrote.")
 
         from solo.bench.policy import PolicyBenchCfg, bench_policy
 
@@ -57,5 +58,5 @@ class BenchPolicy:
         for key in next(iter(runs.values())):
             table.add_row(key, *(f"{row[key]:,.3g}" for row in runs.values()))
         table.add_row("bundle_bytes", f"{result['bundle_bytes']:,}")
-        Console().print(table)
-        return result
+        print_table(table)
+        return {"kind": "bench policy", **result}

@@ -1,31 +1,61 @@
-"""Checks of options that several verbs share."""
+"""Option checks shared by several verbs."""
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from solo.errors import SoloError
+from solo import names
+from solo.bundles import shipped_path
+from solo.errors import SoloError, unknown_name
+from solo.runs.folder import find_checkpoint
 
 _MAX_PORT = 65535
+_MAX = 2**31 - 1
+"""Largest value of any option; seeds and counts are 32-bit numbers in places."""
 
 
 def check_at_least(option: str, value: int | float, minimum: int | float) -> None:
-    """Refuse a number that is too small."""
-    if not minimum <= value < math.inf:
+    """Refuse a number that is too small or unreasonably large."""
+    if not minimum <= value <= _MAX:
         flag = "--" + option.replace("_", "-")
         raise SoloError(
-            f"{flag} is {value}; it must be a number of at least {minimum}."
+            f"{flag} is {value}; it must be a number of at least {minimum}"
+            f"{f' and at most {_MAX}' if value > _MAX else ''}."
         )
 
 
+def pick_device(name: str | None) -> str:
+    """The torch device for ``--device``; auto or None means CUDA if available.
+
+    Raises:
+        SoloError: There is no such device here.
+    """
+    import torch
+
+    if name in (None, "auto"):
+        return "cuda:0" if torch.cuda.is_available() else "cpu"
+    try:
+        if torch.device(name).type not in ("cpu", "cuda"):
+            raise RuntimeError("it is neither cpu nor cuda")
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise SoloError(
+            f"--device {name!r} cannot be used: {reason}. Allowed: auto, cpu and, "
+            "where there is a GPU, cuda:0."
+        ) from error
+    return name
+
+
 def check_picture_path(path: Path, endings: Sequence[str]) -> None:
-    """Refuse an ending that cannot be written, a folder, and a folder that is missing.
+    """Refuse an unsupported file extension, a folder, and a missing parent folder.
 
     Args:
         path: Value of ``--output``.
-        endings: Endings that are allowed, such as ``.png``.
+        endings: Allowed extensions, such as ``.png``.
     """
     allowed = " or ".join(endings)
     if path.suffix.lower() not in endings:
@@ -42,15 +72,67 @@ def check_picture_path(path: Path, endings: Sequence[str]) -> None:
         )
 
 
+def check_new_folder(option: str, path: Path) -> None:
+    """Refuse a path that exists, unless it is an empty folder."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise SoloError(
+            f"--{option} {str(path)!r} is a file, or a folder that is not empty. "
+            "Choose a new folder."
+        )
+
+
+def say_loading() -> None:
+    """Tell a user at a terminal that the next ten seconds are imports."""
+    if sys.stderr.isatty():
+        print("Loading PyTorch and MuJoCo ...", file=sys.stderr, flush=True)
+
+
+def check_run(path: Path | None) -> None:
+    """Refuse a folder without a checkpoint, and a missing checkpoint."""
+    if path is not None:
+        find_checkpoint(path)
+
+
+def check_exists(what: str, path: Path | None, hint: str) -> None:
+    """Refuse a missing path; None, ``shipped`` and ``shipped-teacher`` pass."""
+    if path is None or shipped_path(str(path)) is not None:
+        return
+    if not path.exists():
+        raise SoloError(f"There is no {what} {str(path)!r}. {hint}")
+
+
+def check_robot(name: str) -> None:
+    """Refuse a robot that is not registered, or whose module is not there."""
+    module, colon, _ = name.partition(":")
+    if not colon:
+        if name not in (places := names.robot_places()):
+            raise unknown_name(
+                "robot",
+                name,
+                places,
+                "Or give module:ATTRIBUTE, see docs/own-robot.md.",
+            )
+        return
+    try:
+        is_there = find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        is_there = False
+    if not is_there:
+        raise SoloError(
+            f"--robot {name!r}: Python finds no module {module!r}. Install its "
+            "package, or name its folder in PYTHONPATH."
+        )
+
+
 def check_port(port: int) -> None:
-    """Refuse a number that is no port."""
+    """Refuse an invalid port number."""
     check_at_least("port", port, 1)
     if port > _MAX_PORT:
         raise SoloError(f"--port is {port}; it must be at most {_MAX_PORT}.")
 
 
 def check_difficulty(difficulty: float | None) -> None:
-    """Refuse a difficulty outside 0 to 1; None stands for the curriculum's levels."""
+    """Refuse a difficulty outside 0 to 1; None means the curriculum's levels."""
     if difficulty is not None and not 0.0 <= difficulty <= 1.0:
         raise SoloError(
             f"--difficulty is {difficulty}; it must be from 0 to 1. Leave it out for "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from solo.cli.checks import check_at_least
-from solo.cli.sim_robot import Scene, write_model
+from solo.cli.sim_robot import Scene
 from solo.errors import SoloError
 
 if TYPE_CHECKING:
-    from solo.deploy.bundle import Bundle
+    from solo.deploy.bundle.load import Bundle
     from solo.deploy.contract import Contract
     from solo.deploy.dashboard.publisher import Dashboard
-    from solo.deploy.runtime_cfg import RuntimeCfg
+    from solo.deploy.runtime import RuntimeCfg
 
 
 @dataclass(frozen=True)
@@ -24,53 +25,54 @@ class Deploy:
     """Run a policy bundle on a simulated or a real robot, at 50 Hz.
 
     On the real robot it asks for confirmation and starts in damping; the operator then
-    asks to stand up and to walk. Keyboard: 1 stand up, 2 walk, w a s d q e to steer,
+    asks it to stand up and to walk. Keyboard: 1 stand up, 2 walk, w a s d q e to steer,
     space to halt, 0 to damp, Escape to stop.
     """
 
     bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
-    """Policy bundle that `solo export` wrote."""
+    """Policy bundle written by `solo export`."""
     provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
-    """What runs the network."""
+    """onnxruntime execution provider."""
     threads: int = 1
-    """CPU threads of the network; one leaves the other cores to camera and robot."""
+    """CPU threads for inference; one leaves the other cores to camera and robot."""
     robot: Literal["sim", "g1"] = "sim"
     """Robot to control."""
     camera: Literal["sim", "realsense", "replay", "none"] | None = None
-    """Depth camera; the robot's kind if left out (sim, or realsense on g1)."""
+    """Depth camera; if omitted, sim in simulation and realsense on g1."""
     command: Literal["script", "keyboard", "gamepad", "remote"] | None = None
-    """Who steers; a script in simulation and the G1's remote on g1 if left out."""
+    """Source of commands; if omitted, script in simulation and remote on g1."""
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Velocity of the script: vx, vy, wz in m/s and rad/s."""
+    """Velocity command of the script: vx, vy, wz in m/s and rad/s."""
     gamepad: Path = Path("/dev/input/js0")
-    """Device of the gamepad."""
+    """Gamepad device."""
     interface: str = "eth0"
-    """Network interface that leads to the G1; lo for a simulated one."""
+    """Network interface to the G1; lo for a simulated one."""
     domain: int = 0
     """DDS domain of the G1."""
     scene: Scene = "flat"
-    """Ground of the simulation."""
+    """Terrain of the simulation."""
     ropes: bool = False
-    """Keep the simulated robot in its harness: to run the loop for long with a policy
-    that cannot stand yet."""
+    """Keep the simulated robot in its harness, to run the loop with a policy that
+    cannot stand yet."""
     recording: Path | None = None
     """Log folder for --camera replay; .bag or .db3 file for --camera realsense."""
     seconds: float | None = None
-    """Stop after so many seconds."""
+    """Stop after this many seconds."""
     log: Path | None = None
-    """Folder for the log of the whole run, which can be replayed."""
+    """Folder for a log of the whole run, which can be replayed."""
     faults: Path = Path("faults")
-    """Folder for the last two seconds before each fault."""
+    """Folder for recordings of the last two seconds before each fault."""
     dashboard: bool = False
-    """Show depth, map, command, timing and faults on a web page while it runs."""
+    """Serve a web page with depth, map, command, timing and faults during the run."""
     dashboard_port: int = 8088
-    """Port of the page; 0 takes a free one."""
+    """Port of the dashboard; 0 picks a free one."""
     dashboard_host: str = "127.0.0.1"
-    """Address of the page; one that other computers reach gets a random token."""
+    """Address to serve the dashboard on; if other computers can reach it, it requires a
+    random token."""
     realtime: bool = False
-    """Ask for real-time priority for the control loop; for the robot's computer."""
+    """Request real-time priority for the control loop; for the robot's computer."""
     dry_run: bool = False
-    """Print what would be done and end."""
+    """Check the bundle, print the plan and exit."""
     json: Path | None = None
     """File to write the result to."""
 
@@ -80,16 +82,22 @@ class Deploy:
         Raises:
             SoloError: The bundle, a device or an option cannot be used.
         """
-        from solo.deploy.bundle import load_bundle
+        from solo.deploy.bundle.load import load_bundle
 
         if self.seconds is not None:
             check_at_least("seconds", self.seconds, 0.1)
         check_at_least("threads", self.threads, 1)
+        if not all(map(math.isfinite, self.velocity)):
+            raise SoloError(
+                f"--velocity is {self.velocity}; it must be three finite numbers: vx, "
+                "vy, wz in m/s and rad/s."
+            )
         if not 0 <= self.dashboard_port <= 65535:
             raise SoloError(
                 f"--dashboard-port is {self.dashboard_port}; allowed is 0 to 65535."
             )
-        bundle = load_bundle(self.bundle, self.provider, self.threads)
+        driven = None if self.robot == "sim" else self.robot  # Any robot is simulated.
+        bundle = load_bundle(self.bundle, self.provider, self.threads, robot=driven)
         plan = self._plan(bundle.contract)
         for key, value in plan.items():
             print(f"{key:<12} {value}")
@@ -135,7 +143,7 @@ class Deploy:
         from contextlib import ExitStack
 
         from solo.deploy.phase import Phase
-        from solo.deploy.runtime_cfg import RuntimeCfg
+        from solo.deploy.runtime import RuntimeCfg
         from solo.deploy.session import Session
 
         contract, is_real = bundle.contract, self.robot == "g1"
@@ -146,7 +154,7 @@ class Deploy:
             ticks = max(round(self.seconds * contract.control_hz), 1)
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="solo-"))
-            robot, camera = self._devices(contract, Path(folder))
+            robot, camera = self._devices(bundle, Path(folder))
             session = Session(
                 contract, bundle.policy, robot, camera,
                 self._operator(contract, robot, cfg), cfg, self.faults, self.log,
@@ -187,8 +195,9 @@ class Deploy:
             bundle.metadata["height_map"],
         )
 
-    def _devices(self, contract: Contract, folder: Path) -> tuple[Any, Any]:
-        """Robot and camera, not yet started."""
+    def _devices(self, bundle: Bundle, folder: Path) -> tuple[Any, Any]:
+        """Create robot and camera without starting them."""
+        contract = bundle.contract
         camera_kind = self._plan(contract)["camera"]
         if self.robot == "g1":
             from solo.deploy.drivers.g1_dds import G1Cfg, G1Robot
@@ -196,10 +205,18 @@ class Deploy:
             robot = G1Robot(contract.joints, G1Cfg(self.interface, self.domain))
             process = None
         else:
+            from solo.deploy.bundle.checks import EXPECTED, Checker
             from solo.deploy.drivers.sim import SimProcess, SimulatedRobot
+            from solo.export.robot import expected_of
+            from solo.robots import get_robot
+            from solo.robots.standalone import write_model
 
             model = folder / "robot.xml"
-            write_model(model, self.scene)
+            simulated = get_robot(bundle.metadata["robot"])
+            if simulated.name not in EXPECTED:
+                check = Checker(self.bundle.name)
+                check.robot(bundle.metadata, expected_of(simulated))
+            write_model(model, self.scene, simulated)
             process = SimProcess(model, contract.joints, contract.depth, self.ropes)
             robot = SimulatedRobot(process)
         if camera_kind == "sim":
@@ -212,7 +229,7 @@ class Deploy:
 
             return robot, RealsenseCamera(contract.depth, self.recording)
         if camera_kind == "replay":
-            from solo.deploy.drivers.replay import ReplayCamera
+            from solo.deploy.replay import ReplayCamera
 
             assert self.recording is not None
             return robot, ReplayCamera(self.recording, contract)
@@ -239,9 +256,9 @@ def _confirm(interface: str) -> None:
         SoloError: The answer is not yes.
     """
     print(
-        f"This program will control the motors of the G1 on {interface}. It must "
-        "hang in its gantry, its motion service must be released, and a person must "
-        "hold the emergency stop."
+        f"This program will release the motion service of the G1 on {interface}, which "
+        "lets a standing robot fall, and control its motors. The robot must hang in "
+        "its gantry, and a person must be able to cut its power."
     )
     try:
         answer = input("Type yes to go on: ")

@@ -27,7 +27,7 @@ class ShowDepth:
     """Draw clean and corrupted depth images of several terrains into a PNG."""
 
     terrains: tuple[str, ...] = ()
-    """Names of the variants to draw, one row each; none means a selection."""
+    """Terrain variants to draw, one row each; a selection if omitted."""
 
     difficulty: float = 0.7
     """Difficulty from 0 (easiest) to 1 (hardest)."""
@@ -56,8 +56,8 @@ class ShowDepth:
         check_picture_path(self.output, (".png",))
 
         # Matplotlib and Warp take seconds to import, which `--help` should not pay.
+        from solo.pictures.depth import draw_depth_picture
         from solo.robots.g1 import G1
-        from solo.viewer.depth_picture import draw_depth_picture
 
         with written_aside(self.output) as unfinished:
             shares = draw_depth_picture(

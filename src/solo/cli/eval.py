@@ -8,72 +8,62 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_picture_path
+from solo.cli.checks import (
+    check_at_least,
+    check_picture_path,
+    check_robot,
+    say_loading,
+)
 from solo.errors import SoloError
 from solo.files import written_aside
+from solo.runs.folder import check_policy
 
 if TYPE_CHECKING:
     from solo.evaluation.protocols import Protocol
+    from solo.results import Evaluation
+    from solo.robots.robot_cfg import RobotCfg
 
 
 @dataclass(frozen=True)
-class _Evaluation:
-    rollouts: int | None = None
-    """Rollouts of each terrain at each difficulty; the protocol's if left out."""
-    terrains: tuple[str, ...] = ()
-    """Names of the terrains; the protocol's if left out."""
-    pass_m: float | None = None
-    """Distance that is a success; the protocol's if left out. Far enough, e.g. 100,
-    everybody walks until --time-s, over patch after patch."""
-    time_s: float | None = None
-    """Time limit of a rollout; the protocol's if left out."""
+class EvalOptions:
+    """Options common to all evaluations."""
+
     seed: int = 0
     """Seed of starts, commands and terrain."""
     num_envs: int = 64
-    """Rollouts at a time, in steps of 32; changes nothing but the time."""
+    """Parallel rollouts, in multiples of 32; affects only the speed."""
     robot: str = "g1"
-    """Robot of the baseline agents; a run knows its own."""
+    """Robot for the baseline agents; a run knows its own."""
     output: Path | None = None
-    """Folder of the results; eval/PROTOCOL/POLICY if left out. Finished jobs found
+    """Folder for the results; eval/PROTOCOL/POLICY if omitted. Jobs already finished
     there are not repeated."""
     json: Path | None = None
     """File to write the result to."""
     failures: int = 3
-    """Failures of each job whose last seconds are kept, with pictures if there is GL;
-    changes no result."""
+    """Failures per job whose last seconds are recorded, with pictures and a video if
+    OpenGL is available; does not affect results."""
 
-    def _scaled(self, protocol: Protocol) -> Protocol:
-        """The protocol with what the options change."""
+    def check(self, *policies: str) -> None:
+        """Refuse values out of range and missing files.
+
+        Raises:
+            SoloError: An option is not usable.
+        """
+        check_robot(self.robot)
+        for name in policies:
+            check_policy(name)
         check_at_least("num_envs", self.num_envs, 1)
         check_at_least("seed", self.seed, 0)
         check_at_least("failures", self.failures, 0)
-        if self.rollouts is not None:
-            check_at_least("rollouts", self.rollouts, 1)
-        limits = protocol.limits
-        if self.pass_m is not None:
-            check_at_least("pass_m", self.pass_m, 0.1)
-            limits = replace(limits, pass_m=self.pass_m)
-        if self.time_s is not None:
-            check_at_least("time_s", self.time_s, 0.02)
-            limits = replace(limits, time_s=self.time_s)
-        if len(set(self.terrains)) != len(self.terrains):
-            raise SoloError(
-                f"--terrains names one twice: {', '.join(self.terrains)}. "
-                "Name each once."
-            )
-        return replace(
-            protocol,
-            seed=self.seed,
-            terrains=self.terrains or protocol.terrains,
-            rollouts=self.rollouts or protocol.rollouts,
-            limits=limits,
-        )
 
-    def _run_one(self, protocol: Protocol, policy: str) -> dict[str, Any]:
-        """Evaluate one policy, print the table and where the files are."""
-        from solo.cli.eval_output import print_cells, watching
+    def run_one(self, protocol: Protocol, policy: str) -> dict[str, Any]:
+        """Evaluate one policy; print the tables and the location of the files."""
+        say_loading()
+
+        from solo.cli.eval_output import print_evaluation, speed, watching
         from solo.evaluation.evaluate import evaluate
         from solo.evaluation.policies import open_policy
+        from solo.result_files import to_json
 
         source = open_policy(policy, self.robot)
         folder = self.output or Path("eval") / protocol.name / source.slug
@@ -84,74 +74,188 @@ class _Evaluation:
                 folder,
                 self.num_envs,
                 on_rollout=watcher.on_rollout,
-                on_cell=watcher.on_cell,
+                on_job=watcher.on_job,
                 num_failures=self.failures,
             )
-        print_cells(result)
-        print(f"Wrote {folder / 'result.json'}: {_speed(result)}")
-        return result
+        print_evaluation(result)
+        self.draw_result(protocol, result, source.robot, folder)
+        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
+        return to_json(result)
+
+    def draw_result(
+        self, protocol: Protocol, result: Evaluation, robot: RobotCfg, folder: Path
+    ) -> None:
+        """Write pictures of a result, where an evaluation has some."""
+
+
+@dataclass(frozen=True)
+class OnPatches(EvalOptions):
+    """Options of evaluations on patches of the training terrains."""
+
+    rollouts: int | None = None
+    """Rollouts per terrain and difficulty; the protocol's if omitted."""
+    terrains: tuple[str, ...] = ()
+    """Names of the terrains; the protocol's if omitted."""
+    pass_m: float | None = None
+    """Distance that counts as success, m; the protocol's if omitted. With one out of
+    reach, e.g. 100, all robots walk until --time-s."""
+    time_s: float | None = None
+    """Time limit of a rollout, s; the protocol's if omitted."""
+
+    def scaled(
+        self, protocol: Protocol, *policies: str, at: tuple[float, ...] = ()
+    ) -> Protocol:
+        """Apply the options to a protocol; ``at`` are difficulties."""
+        self.check(*policies)
+        if self.rollouts is not None:
+            check_at_least("rollouts", self.rollouts, 1)
+        limits = protocol.limits
+        if self.pass_m is not None:
+            check_at_least("pass_m", self.pass_m, 0.1)
+            limits = replace(limits, pass_m=self.pass_m)
+        if self.time_s is not None:
+            check_at_least("time_s", self.time_s, 0.02)
+            limits = replace(limits, time_s=self.time_s)
+        for value in at:
+            if not 0.0 <= value <= 1.0:
+                raise SoloError(f"--difficulty is {value}; it must be from 0 to 1.")
+        check_once("terrains", self.terrains)
+        return replace(
+            protocol,
+            seed=self.seed,
+            terrains=self.terrains or protocol.terrains,
+            difficulties=at or protocol.difficulties,
+            rollouts=self.rollouts or protocol.rollouts,
+            limits=limits,
+        )
+
+
+def check_once(option: str, names: tuple[str, ...]) -> None:
+    """Raises: SoloError: A name is given twice."""
+    if len(set(names)) != len(names):
+        raise SoloError(
+            f"--{option} names one twice: {', '.join(names)}. Name each once."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalStress(_Evaluation):
-    """Run the stress test: eight terrains at their hardest, straight ahead for 5 m.
+class EvalStress(OnPatches):
+    """Run the stress test: 5 m straight ahead on eight terrains at their hardest.
 
-    Killed runs go on with the same command.
+    An interrupted run resumes with the same command.
     """
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or a bundle *.onnx."""
+    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
     difficulty: float | None = None
     """Difficulty of all terrains, 0 to 1 (paper: 0.99)."""
 
     def run(self) -> dict[str, Any]:
         from solo.evaluation.protocols import STRESS
 
-        protocol = self._scaled(STRESS)
-        if self.difficulty is not None:
-            protocol = _with_difficulties(protocol, (self.difficulty,))
-        return self._run_one(protocol, self.policy)
+        protocol = self.scaled(STRESS, self.policy, at=one(self.difficulty))
+        return self.run_one(protocol, self.policy)
+
+
+def one(value: float | None) -> tuple[float, ...]:
+    """An optional value as a tuple."""
+    return () if value is None else (value,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalExtent(_Evaluation):
-    """Descend stairs of growing difficulty on 8 m scenes and on unseen 10 m scenes."""
+class EvalExtent(OnPatches):
+    """Descend stairs of increasing difficulty in 8 m and unseen 10 m scenes."""
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or a bundle *.onnx."""
+    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
     difficulty: tuple[float, ...] = ()
-    """Difficulties, 0 to 1; the protocol's if left out."""
+    """Difficulties, 0 to 1; the protocol's if omitted."""
 
     def run(self) -> dict[str, Any]:
         from solo.evaluation.protocols import EXTENT
 
-        protocol = self._scaled(EXTENT)
-        if self.difficulty:
-            protocol = _with_difficulties(protocol, self.difficulty)
-        return self._run_one(protocol, self.policy)
+        protocol = self.scaled(EXTENT, self.policy, at=self.difficulty)
+        return self.run_one(protocol, self.policy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalLevels(_Evaluation):
+class EvalFootholds(OnPatches):
+    """Draw where soles come down on stones and beside gaps, seen from above.
+
+    The caption compares the share of the soles over holes with that of the same soles
+    shifted by 5 to 25 cm: if both are equal, the policy does not choose its footholds.
+    """
+
+    policy: str
+    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    difficulty: float = 0.5
+    """Difficulty of all terrains, 0 to 1."""
+    picture: Path | None = None
+    """PNG file; footholds.png in the folder of the results if omitted."""
+
+    def run(self) -> dict[str, Any]:
+        if self.picture is not None:
+            check_picture_path(self.picture, (".png",))
+
+        from solo.evaluation.protocols import FOOTHOLDS
+
+        protocol = self.scaled(FOOTHOLDS, self.policy, at=(self.difficulty,))
+        return self.run_one(protocol, self.policy)
+
+    def draw_result(
+        self, protocol: Protocol, result: Evaluation, robot: RobotCfg, folder: Path
+    ) -> None:
+        from solo.evaluation.footholds import describe_landings, landings_of
+        from solo.pictures.footholds import FootholdPanel, draw_footholds
+
+        panels = [
+            FootholdPanel(
+                f"{result.policy['name']} on {cell.terrain}, {cell.difficulty:g}",
+                describe_landings(job),
+                protocol.scene(cell).build(),
+                landings_of(job),
+                protocol.limits_of(cell).pass_m,
+            )
+            for cell, job in zip(protocol.cells, result.cells, strict=True)
+        ]
+        path = self.picture or folder / "footholds.png"
+        with written_aside(path) as unfinished:
+            draw_footholds(panels, robot.feet[0], unfinished)
+        for cell, panel in zip(protocol.cells, panels, strict=True):
+            print(f"{cell.terrain}: {panel.caption}")
+        print(f"Wrote {path}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalLevels(OnPatches):
     """Run all terrains at ten levels; compare two sets of policies, seed by seed."""
 
     failures: int = 0
-    """Failures of each job whose last seconds are kept; there are 170 jobs a policy."""
+    """Failures per job whose last seconds are recorded; a policy has 170 jobs."""
     policy: tuple[str, ...]
     """Policies, one per seed: agents, run folders, checkpoints or bundles."""
     versus: tuple[str, ...] = ()
-    """As many others, in the same order of seeds, to compare with pair by pair."""
+    """As many other policies, in the same seed order, to compare pair by pair."""
     levels: tuple[int, ...] = ()
-    """Levels to run, 0 to 9; all if left out."""
+    """Levels to run, 0 to 9; all if omitted."""
 
     def run(self) -> dict[str, Any]:
-        protocol = self._protocol()
+        from solo.evaluation.protocols import LEVELS
+
+        protocol = self.scaled(LEVELS, *self.policy, *self.versus)
+        if not set(self.levels) <= set(range(len(LEVELS.difficulties))):
+            raise SoloError(f"--levels is {self.levels}; allowed are 0 to 9.")
+        if levels := tuple(sorted(set(self.levels))):
+            chosen = tuple(LEVELS.difficulties[level] for level in levels)
+            protocol = replace(protocol, levels=levels, difficulties=chosen)
         if not self.policy:
             raise SoloError("--policy is empty. Name at least one, such as stand.")
+        say_loading()
 
-        from solo.cli.eval_output import print_levels, watching
+        from solo.cli.eval_output import print_levels, speed, watching
         from solo.evaluation.levels import evaluate_levels
         from solo.evaluation.policies import open_policy
+        from solo.result_files import to_json
 
         first, second = (
             [open_policy(name, self.robot) for name in names]
@@ -166,34 +270,78 @@ class EvalLevels(_Evaluation):
                 folder,
                 num_slots=self.num_envs,
                 on_rollout=watcher.on_rollout,
-                on_cell=watcher.on_cell,
+                on_job=watcher.on_job,
                 num_failures=self.failures,
             )
         print_levels(result)
-        print(f"Wrote {folder / 'result.json'}: {_speed(result)}")
-        return result
+        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
+        return to_json(result)
 
-    def _protocol(self) -> Protocol:
-        from solo.evaluation.protocols import LEVELS
 
-        protocol = self._scaled(LEVELS)
-        if not self.levels:
-            return protocol
-        if not set(self.levels) <= set(range(len(LEVELS.difficulties))):
-            raise SoloError(f"--levels is {self.levels}; allowed are 0 to 9.")
-        levels = tuple(sorted(set(self.levels)))
-        chosen = tuple(LEVELS.difficulties[level] for level in levels)
-        return replace(protocol, levels=levels, difficulties=chosen)
+@dataclass(frozen=True, kw_only=True)
+class EvalRobustness(OnPatches):
+    """Repeat the stress test with degraded depth, a tilted camera and pushes.
+
+    An interrupted run resumes with the same command.
+    """
+
+    policy: str
+    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    conditions: tuple[str, ...] = ()
+    """Names of the conditions, e.g. zeroed tilted_3; all if omitted. The nominal
+    condition always runs."""
+    difficulty: float | None = None
+    """Difficulty of all terrains, 0 to 1 (stress test: 0.99)."""
+
+    def run(self) -> dict[str, Any]:
+        self.check(self.policy)
+        say_loading()
+
+        from solo.evaluation.conditions import CONDITIONS, get_condition
+        from solo.evaluation.robustness import ROBUSTNESS
+
+        protocol = self.scaled(ROBUSTNESS, at=one(self.difficulty))
+        check_once("conditions", self.conditions)
+        chosen = [get_condition(name) for name in self.conditions or CONDITIONS]
+
+        from solo.cli.eval_output import print_conditions, speed, watching
+        from solo.evaluation.policies import open_policy
+        from solo.evaluation.robustness import applies, evaluate_robustness
+        from solo.result_files import to_json
+
+        source = open_policy(self.policy, self.robot)
+        folder = self.output or Path("eval") / protocol.name / source.slug
+        names = {c.name for c in chosen if applies(c, source)} | {"nominal"}
+        with watching(protocol, len(names)) as watcher:
+            result = evaluate_robustness(
+                protocol,
+                source,
+                folder,
+                chosen,
+                on_condition=lambda condition: watcher.name_part(condition.name),
+                num_slots=self.num_envs,
+                on_rollout=watcher.on_rollout,
+                on_job=watcher.on_job,
+                num_failures=self.failures,
+            )
+        print_conditions(result)
+        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
+        return to_json(result)
 
 
 @dataclass(frozen=True)
 class EvalCurriculum:
-    """Draw the curriculum levels of several training runs in one figure."""
+    """Plot the curriculum levels of several training runs in one figure.
+
+    Runs that differ in their seed alone are drawn as one line, the mean, in a band from
+    the lowest to the highest.
+    """
 
     runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
     """Folders of the runs."""
     labels: tuple[str, ...] = ()
-    """Names in the figure, one per run; the folders' if left out."""
+    """Names in the figure, one per run; runs with the same name form a band. The folder
+    names if omitted."""
     output: Path = Path("curriculum.png")
     """Figure to write."""
     json: Path | None = None
@@ -205,34 +353,26 @@ class EvalCurriculum:
             raise SoloError("No run is given. Name the folder of at least one.")
 
         from solo.evaluation.curriculum import CEILING, read_curves
-        from solo.viewer.curriculum_picture import draw_curriculum
+        from solo.result_files import to_json
+        from solo.results import Curriculum
+        from solo.stages.curves import group_runs
 
         curves = read_curves(self.runs, self.labels)
+        by_folder = dict(zip(self.runs, curves, strict=True))
+        groups = {
+            label: [by_folder[folder] for folder in folders]
+            for label, folders in group_runs(self.runs, self.labels).items()
+        }
+
+        from solo.pictures.curves import draw_curriculum
+
         for curve in curves:
             print(
                 f"{curve.name}: level {curve.final_level:.2f} after "
                 f"{curve.iterations[-1] + 1} iterations, at best "
-                f"{curve.levels.max():.2f}"
+                f"{curve.highest_level:.2f}"
             )
         with written_aside(self.output) as unfinished:
-            draw_curriculum(curves, CEILING, unfinished)
+            draw_curriculum(groups, CEILING, unfinished)
         print(f"Wrote {self.output}")
-        return {
-            "runs": [curve.to_dict() for curve in curves],
-            "ceiling": CEILING,
-            "output": str(self.output),
-        }
-
-
-def _with_difficulties(protocol: Protocol, values: tuple[float, ...]) -> Protocol:
-    for value in values:
-        if not 0.0 <= value <= 1.0:
-            raise SoloError(f"--difficulty is {value}; it must be from 0 to 1.")
-    return replace(protocol, difficulties=values)
-
-
-def _speed(result: dict[str, Any]) -> str:
-    return (
-        f"{result['env_steps']} steps in {result['wall_time_s']:.0f} s, "
-        f"{result['env_steps_per_s']:.0f} steps/s"
-    )
+        return to_json(Curriculum(tuple(curves), CEILING, str(self.output)))

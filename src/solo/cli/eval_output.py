@@ -1,4 +1,4 @@
-"""What `solo eval` shows: progress with the success so far, and tables."""
+"""Output of `solo eval`: progress with the success rate so far, and tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from solo.results import (
+    MAP_ERROR,
+    Evaluation,
+    Job,
+    Levels,
+    Mean,
+    Outcome,
+    Rate,
+    Robustness,
+    Rollout,
+    RouteSummary,
+)
+
 if TYPE_CHECKING:
     from solo.evaluation.protocols import Cell, Protocol
-    from solo.evaluation.rollout import Rollout
 
 _MEASURES = (
     ("vel err", "velocity_error", 1.0, 2),
@@ -26,34 +38,40 @@ class Watcher:
 
     def __init__(self, progress: Any, task: Any, rollouts: int) -> None:
         self._progress, self._task, self._rollouts = progress, task, rollouts
-        self._successes: dict[str, list[bool]] = {}
+        self._successes: dict[str, dict[int, bool]] = {}
         self._part = ""
 
     def name_part(self, name: str) -> None:
-        """Put a name before those of the jobs that follow, such as a condition's."""
+        """Prefix the names of the following jobs, e.g. with a condition."""
         self._part = f"{name} "
 
     def on_rollout(self, cell: Cell, rollout: Rollout) -> None:
-        """Show how many rollouts of the present job have succeeded so far."""
-        done = self._successes.setdefault(cell.name, [])
-        done.append(rollout.outcome.value == "success")
+        """Show how many rollouts of the current job have succeeded so far.
+
+        If a robot restarts on the route, only its first walk counts.
+        """
+        done = self._successes.setdefault(cell.name, {})
+        if rollout.index in done:
+            return
+        done[rollout.index] = rollout.outcome == Outcome.SUCCESS
         self._progress.update(
             self._task,
             advance=1,
             description=(
-                f"{self._part}{cell.name}: {sum(done)} of {len(done)} succeeded"
+                f"{self._part}{cell.name}: {sum(done.values())} of {len(done)} "
+                "succeeded"
             ),
         )
 
-    def on_cell(self, result: dict[str, Any], is_new: bool) -> None:
-        """Print a line for a job; of one found on disk, take the rollouts off."""
-        self._successes.pop(result["name"], None)  # The next policy has the same jobs.
+    def on_job(self, job: Job, is_new: bool) -> None:
+        """Print a line for a job; one found on disk also advances the progress bar."""
+        self._successes.pop(job.name, None)  # The next policy has the same jobs.
         if not is_new:
             self._progress.update(self._task, advance=self._rollouts)
         note = "" if is_new else " (found)"
-        name, rate = self._part + result["name"], result["success"]
         self._progress.console.print(
-            f"{name}: {percent(rate)} of {rate['rollouts']}{note}",
+            f"{self._part}{job.name}: {percent(job.success)} of "
+            f"{job.success.rollouts}{note}",
             highlight=False,
         )
 
@@ -69,65 +87,108 @@ def watching(protocol: Protocol, num_policies: int = 1) -> Iterator[Watcher]:
         yield Watcher(progress, task, protocol.rollouts)
 
 
-def percent(rate: Mapping[str, Any]) -> str:
+def percent(rate: Rate) -> str:
     """A success rate with its interval."""
-    value, low, high = (100 * rate[key] for key in ("rate", "low", "high"))
+    value, low, high = (100 * part for part in (rate.rate, rate.low, rate.high))
     return f"{value:.1f} % [{low:.1f}, {high:.1f}]"
 
 
-def print_cells(result: Mapping[str, Any]) -> None:
-    """One row per job, and one for all."""
-    cells, summary = result["cells"], result["summary"]
-    shown = [m for m in _MEASURES if m[1] in summary["measures"]]
+def speed(result: Evaluation | Levels | Robustness) -> str:
+    """Steps and time of a result."""
+    return (
+        f"{result.env_steps} steps in {result.wall_time_s:.0f} s, "
+        f"{result.env_steps_per_s:.0f} steps/s"
+    )
+
+
+def print_evaluation(result: Evaluation) -> None:
+    """One row per job and one for all jobs; for the route, its own numbers."""
+    if result.route is not None:
+        print_route(result.route)
+        return
+    jobs, summary = result.cells, result.summary
+    assert summary is not None
+    shown = [m for m in _MEASURES if m[1] in summary.measures]
     headings = ("success, 95 %", "falls", "late", "left", *(m[0] for m in shown))
-    width = max(len(cell["name"]) for cell in cells)
+    width = max(len(job.name) for job in jobs)
     print(f"{'':{width}}{headings[0]:>22}" + "".join(f"{h:>9}" for h in headings[1:]))
-    for cell in cells:
-        causes = [cell["outcomes"][name] for name in ("fall", "time_out", "left_patch")]
-        means = {name: value["mean"] for name, value in cell["measures"].items()}
+    for job in jobs:
+        causes = [job.outcomes[name] for name in ("fall", "time_out", "left_patch")]
+        means = {name: value.mean for name, value in job.measures.items()}
         row = [*map(str, causes), *_numbers(means, shown)]
-        _print_row(cell["name"], width, cell["success"], row)
-    row = ["", "", "", *_numbers(summary["measures"], shown)]
-    _print_row("all", width, summary["success"], row)
-    diverged = sum(cell["outcomes"]["diverged"] for cell in cells)
+        _print_row(job.name, width, job.success, row)
+    row = ["", "", "", *_numbers(summary.measures, shown)]
+    _print_row("all", width, summary.success, row)
+    diverged = sum(job.outcomes["diverged"] for job in jobs)
     if diverged:
         print(f"The physics of {diverged} rollouts broke down; they count as failures.")
+    for job in jobs:
+        if len(job.elements) > 1:
+            _print_progress(job)
 
 
-def print_conditions(result: Mapping[str, Any]) -> None:
-    """One row per condition, with what it costs against the nominal one."""
-    rows = result["conditions"]
-    width = max(len(row["name"]) for row in rows)
+def _print_progress(job: Job) -> None:
+    """How many trials reached each element of a job, and how many passed it."""
+    head = f"{job.terrain}, of {job.success.rollouts}"
+    width = max(len(head), *(2 + len(element.name) for element in job.elements))
+    print(f"{head:{width}}{'reached':>10}{'passed':>10}")
+    for element in job.elements:
+        counts = f"{element.reached:>10}{element.passed:>10}"
+        print(f"{'  ' + element.name:{width}}{counts}")
+
+
+def print_route(route: RouteSummary) -> None:
+    """The numbers of the route, one per line."""
+    done, first = route.completed, route.first_m
+    between, per_km = route.mean_distance_between_falls_m, route.falls_per_km
+    assert first is not None
+    rows = {
+        "walked by all robots": f"{route.distance_m:.0f} m of "
+        f"{route.robots * route.length_m:.0f} m",
+        "through without an incident": f"{done.successes} of {done.rollouts}",
+        "falls": f"{route.falls}",
+        "incidents, falls included": f"{route.incidents}",
+        "falls per km": "-" if per_km is None else f"{per_km:.2f}",
+        "mean distance between falls": "-" if between is None else f"{between:.1f} m",
+        "way to the first incident, mean": f"{first.mean:.1f} m",
+        "longest way without an incident": f"{route.longest_m:.1f} m",
+    }
+    errors = [piece.mean for piece in route.height_map_l1_m]
+    if errors:
+        low, high = 100 * min(errors), 100 * max(errors)
+        rows["map error per piece of way"] = f"{low:.2f} to {high:.2f} cm"
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def print_conditions(result: Robustness) -> None:
+    """One row per condition, with its cost relative to the nominal one."""
+    rows = result.conditions
+    width = max(len(row.name) for row in rows)
     headings = ("success, 95 %", "lost points, 95 %", "map cm", "more", "vel err")
     sizes = (22, 24, 9, 9, 9)
     print(
         " " * width + "".join(f"{h:>{n}}" for h, n in zip(headings, sizes, strict=True))
     )
     for row in rows:
-        if not row["is_applicable"]:
-            print(f"{row['name']:{width}}  not applicable: {row['reason']}")
+        if row.success is None or row.cost is None:
+            print(f"{row.name:{width}}  not applicable: {row.reason}")
             continue
-        cost, means = row["cost"], row["measures"]
-        lost = "-"
-        if row["name"] != "nominal":
-            lost = (
-                f"{cost['success_points']:.1f} [{cost['low']:.1f}, {cost['high']:.1f}]"
-            )
-        more = None if row["name"] == "nominal" else cost["height_map_l1_m"]
+        cost, is_nominal = row.cost, row.name == "nominal"
+        lost = f"{cost.success_points:.1f} [{cost.low:.1f}, {cost.high:.1f}]"
         cells = (
-            percent(row["success"]),
-            lost,
-            _number(means.get("height_map_l1_m"), 100.0, 2),
-            _number(more, 100.0, 2),
-            _number(means.get("velocity_error"), 1.0, 2),
+            percent(row.success),
+            "-" if is_nominal else lost,
+            _number(row.measures.get(MAP_ERROR), 100.0, 2),
+            _number(None if is_nominal else cost.height_map_l1_m, 100.0, 2),
+            _number(row.measures.get("velocity_error"), 1.0, 2),
         )
         line = "".join(f"{c:>{n}}" for c, n in zip(cells, sizes, strict=True))
-        print(f"{row['name']:{width}}{line}")
+        print(f"{row.name:{width}}{line}")
 
 
-def _print_row(
-    name: str, width: int, success: Mapping[str, Any], cells: Sequence[str]
-) -> None:
+def _print_row(name: str, width: int, success: Rate, cells: Sequence[str]) -> None:
     print(f"{name:{width}}{percent(success):>22}" + "".join(f"{c:>9}" for c in cells))
 
 
@@ -141,26 +202,25 @@ def _number(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{factor * value:.{digits}f}"
 
 
-def print_levels(result: Mapping[str, Any]) -> None:
-    """Columns of the ablation: mean and deviation over the policies of each set."""
+def print_levels(result: Levels) -> None:
+    """Columns of the ablation: mean and std over the policies of each set."""
     from solo.evaluation.metrics import mean_std
 
-    pairs = result.get("paired")
-    aggregates = [found["aggregates"] for found in result["first"]]
-    headings = ["success %"]
-    if pairs is not None:
-        headings = ["first %", "second %", "second - first"]
+    pairs = result.paired
+    aggregates = [found.aggregates for found in result.first]
+    headings = ["first %", "second %", "second - first"] if pairs else ["success %"]
     width = max(map(len, aggregates[0]))
     print(f"{'':{width}}" + "".join(f"{h:>18}" for h in headings))
     for column in aggregates[0]:
-        if pairs is None:
-            values = [mean_std([100 * found[column]["rate"] for found in aggregates])]
+        if pairs:
+            pair = pairs[column]
+            values = [pair.first, pair.second, pair.difference]
         else:
-            values = pairs[column].values()
+            values = [mean_std([100 * found[column].rate for found in aggregates])]
         print(f"{column:{width}}" + "".join(f"{_spread(v):>18}" for v in values))
 
 
-def _spread(value: Mapping[str, Any]) -> str:
-    if value["std"] is None:
-        return f"{value['mean']:.2f}"
-    return f"{value['mean']:.2f} ± {value['std']:.2f}"
+def _spread(value: Mean) -> str:
+    if value.std is None:
+        return f"{value.mean:.2f}"
+    return f"{value.mean:.2f} ± {value.std:.2f}"

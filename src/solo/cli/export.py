@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_picture_path
+from solo.cli.checks import check_picture_path, say_loading
+from solo.errors import SoloError
+from solo.runs.folder import find_checkpoint
 
 
 @dataclass(frozen=True)
 class Export:
-    """Write a trained policy as one ONNX file that says what it needs.
+    """Write a trained policy as one self-describing ONNX file.
 
-    The file holds reconstructor and student, everything a robot has to know about
-    them, and a sequence of inputs and outputs that is done again whenever it is loaded.
+    The file holds the reconstructor and the student, everything a robot needs to know
+    to run them, and a golden sequence of inputs and outputs that is checked on loading.
     """
 
     checkpoint: Annotated[Positional[Path], arg(metavar="CHECKPOINT")]
@@ -33,37 +35,44 @@ class Export:
             SoloError: The policy cannot be exported.
         """
         check_picture_path(self.output, (".onnx",))
+        checkpoint = find_checkpoint(self.checkpoint)
+        say_loading()
 
         from solo.envs.commands_cfg import make_command
-        from solo.export.checkpoint import load_policy
         from solo.export.metadata import ExportRecord
         from solo.export.write import export_bundle
         from solo.robots import get_robot
-        from solo.stages.run_folder import find_checkpoint
+        from solo.runs import open_run
 
-        trained = load_policy(find_checkpoint(self.checkpoint))
-        run, ranges = trained.run, make_command().ranges
-        timestep, decimation = run["profile"]["physics"]
+        run, ranges = open_run(checkpoint), make_command().ranges
+        networks = run.networks
+        if networks.student is None or networks.reconstructor is None:
+            raise SoloError(
+                f"{str(checkpoint)!r} is a policy of stage {run.stage!r}: it sees the "
+                "true height map and velocity, which a robot does not have. Export a "
+                "student of the perceptive stage (`solo train perceptive`)."
+            )
+        timestep, decimation = run.profile.physics
         low, high = zip(
             ranges.lin_vel_x, ranges.lin_vel_y, ranges.ang_vel_z, strict=True
         )
         record = ExportRecord(
-            profile=run["profile"]["name"],
-            seed=run["seed"],
+            profile=run.profile.name,
+            seed=run.record["seed"],
             command_low=low,
             command_high=high,
             control_hz=round(1.0 / (timestep * decimation), 9),
-            iteration=trained.iteration,
-            versions=run["versions"],
+            iteration=run.iteration,
+            versions=run.record["versions"],
             notes={
-                "checkpoint": str(trained.checkpoint),
-                "differences_from_the_paper": run["differences_from_the_paper"],
+                "checkpoint": str(run.path),
+                "differences_from_the_paper": run.record["differences_from_the_paper"],
             },
         )
         bundle = export_bundle(
-            trained.student,
-            trained.reconstructor,
-            get_robot(run["robot"]),
+            networks.student,
+            networks.reconstructor,
+            get_robot(run.record["robot"]),
             self.output,
             record,
         )
@@ -79,8 +88,8 @@ class Export:
         return {
             "output": str(self.output),
             "bundle_bytes": size,
-            "checkpoint": str(trained.checkpoint),
-            "iteration": trained.iteration,
+            "checkpoint": str(run.path),
+            "iteration": run.iteration,
             "profile": record.profile,
             "golden_difference": bundle.golden_difference,
             "sha256": bundle.metadata["graph"]["sha256"],

@@ -7,7 +7,10 @@ is asked for, so that ``solo --help`` answers at once.
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import importlib
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -15,15 +18,15 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from solo import __version__
-from solo.errors import SoloError
+from solo.errors import FieldError, SoloError
 from solo.files import write_json
 
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("solo.cli.demo:Demo", "Show the robot on the terrain."),
+    "demo": ("solo.cli.play:Demo", "Walk the indoor course with the shipped policy."),
     "tasks": ("solo.cli.tasks:ListTasks", "List the tasks with their observations."),
     "play": (
         "solo.cli.play:Play",
-        "Look at a task: robot, depth images, height map.",
+        "Watch any policy in the browser, or write a film.",
     ),
     "terrains list": ("solo.cli.terrains:ListTerrains", "List the terrain variants."),
     "terrains show": (
@@ -62,6 +65,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.train:TrainPerceptive",
         "Let the student see through the depth camera (stage 3).",
     ),
+    "train all": (
+        "solo.cli.train_all:TrainAll",
+        "Train all stages, export, evaluate and report; resumable.",
+    ),
     "train curves": (
         "solo.cli.train_curves:TrainCurves",
         "Draw how a training went.",
@@ -69,6 +76,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "train pack": (
         "solo.cli.train_pack:TrainPack",
         "Write a run as a small folder to give away.",
+    ),
+    "recon run": (
+        "solo.cli.recon:RunRecon",
+        "Record, train and compare reconstructors at once.",
     ),
     "recon collect": (
         "solo.cli.recon:CollectRecon",
@@ -94,6 +105,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.eval:EvalExtent",
         "Descend stairs on 8 m and on unseen 10 m scenes.",
     ),
+    "eval footholds": (
+        "solo.cli.eval:EvalFootholds",
+        "Draw where soles come down on stones and beside gaps.",
+    ),
     "eval isolated": (
         "solo.cli.eval_strips:EvalIsolated",
         "Cross the seven real-world terrains one by one.",
@@ -107,12 +122,16 @@ VERBS: dict[str, tuple[str, str]] = {
         "Walk the outdoor route: 1.5 km in stages.",
     ),
     "eval robustness": (
-        "solo.cli.eval_robustness:EvalRobustness",
+        "solo.cli.eval:EvalRobustness",
         "What bad depth, pushes and a tilted camera cost.",
     ),
     "eval curriculum": (
         "solo.cli.eval:EvalCurriculum",
         "Draw the curriculum levels of several runs.",
+    ),
+    "ablate": (
+        "solo.cli.ablate:Ablate",
+        "Train, evaluate and compare the arms of an ablation, seed by seed.",
     ),
     "report": (
         "solo.cli.report:Report",
@@ -125,6 +144,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "deploy": (
         "solo.cli.deploy:Deploy",
         "Run a policy bundle on a simulated or real robot.",
+    ),
+    "hub push": (
+        "solo.cli.hub:HubPush",
+        "Upload a bundle or a packed run to the Hugging Face Hub.",
+    ),
+    "hub pull": (
+        "solo.cli.hub:HubPull",
+        "Download a bundle or a packed run from the Hub, and check it.",
     ),
     "sim-robot": (
         "solo.cli.sim_robot:SimRobot",
@@ -150,9 +177,17 @@ VERBS: dict[str, tuple[str, str]] = {
         "solo.cli.bench:BenchRecon",
         "Measure the reconstructors: training rate and latency.",
     ),
+    "bench stop": (
+        "solo.cli.bench:BenchStop",
+        "Measure how soon a G1 is damped when its program is ended or stopped.",
+    ),
     "bench train": (
         "solo.cli.bench:BenchTrain",
         "Measure training: steps per second, and where the time goes.",
+    ),
+    "completion": (
+        "solo.cli.completion:Completion",
+        "Print a script that completes verbs and options in your shell.",
     ),
 }
 """Verb to the dataclass that implements it, and one line for the overview."""
@@ -168,14 +203,36 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code: 0 fine, 1 failed, 2 wrong usage."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("solo: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # Whoever read our output has left, as `head` does.
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
+        return 141
+    return code
+
+
+def _run(args: list[str]) -> int:
     os.environ.setdefault("MJLAB_WARP_QUIET", "1")
     # Threads of torch that wait should sleep: spinning, they take the cores from others
     # (five times slower on a machine with other work). Read when torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if not args or args[0] in ("-h", "--help", "help"):
+    if args[:1] in (["help"], ["-h"]):  # `solo help train` is `solo train --help`.
+        args = [*args[1:], "--help"]
+    if args in ([], ["--help"]):
         print(overview())
         return 0 if args else 2
+    if (
+        args[1:] in ([], ["--help"], ["-h"])
+        and args[0] not in VERBS
+        and family(args[0])
+    ):
+        print(overview(args[0]))
+        return 0 if args[1:] else 2
     if args[0] == "--version":
         print(f"solo {__version__}")
         return 0
@@ -185,7 +242,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, 2)
     try:
         command = parse(verb, rest)
-        _check_json(command.json)
+        check_outputs(command)
         result = command.run()
         is_first = os.environ.get("RANK", "0") == "0"  # Of torchrun's processes.
         if command.json is not None and is_first:
@@ -203,21 +260,37 @@ def main(argv: Sequence[str] | None = None) -> int:
             ),
             1,
         )
-    except KeyboardInterrupt:
-        print("solo: stopped", file=sys.stderr)
-        return 130
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # Of the computer, not of the program.
+        name = f"{str(error.filename)!r}: " if error.filename is not None else ""
+        return _fail(
+            SoloError(
+                f"{name}{error.strerror or error}. Check the path, its permissions and "
+                "the space on the disk."
+            ),
+            1,
+        )
+    except MemoryError as error:
+        return _fail(SoloError(f"Out of memory ({error}). Ask for less at once."), 1)
     return 0
 
 
-def overview() -> str:
-    """The text of ``solo --help``."""
-    width = max(map(len, VERBS))
-    lines = [f"  {verb:<{width}}  {line}" for verb, (_, line) in VERBS.items()]
+def family(first: str) -> list[str]:
+    """The verbs that begin with a word."""
+    return [verb for verb in VERBS if verb.split()[0] == first]
+
+
+def overview(first: str | None = None) -> str:
+    """The text of ``solo --help``, or of ``solo train --help`` and the like."""
+    verbs = family(first) if first else list(VERBS)
+    width = max(map(len, verbs))
+    lines = [f"  {verb:<{width}}  {VERBS[verb][1]}" for verb in verbs]
     return "\n".join(
         [
             "SOLO: perceptive humanoid locomotion from one chest depth camera.",
             "",
-            "usage: solo VERB [OPTIONS]",
+            f"usage: solo {f'{first} ' if first else ''}VERB [OPTIONS]",
             "",
             *lines,
             "",
@@ -232,10 +305,13 @@ def split_verb(args: Sequence[str]) -> tuple[str, list[str]]:
         verb = " ".join(args[:words])
         if len(args) >= words and verb in VERBS:
             return verb, list(args[words:])
-    family = [verb for verb in VERBS if verb.split()[0] == args[0]]
-    given = " ".join(args[:2] if family else args[:1])
+    allowed = family(args[0]) or list(VERBS)
+    given = " ".join(args[:2] if family(args[0]) else args[:1])
+    near = difflib.get_close_matches(" ".join(args[:2]), allowed, n=1)
+    near = near or difflib.get_close_matches(given, allowed, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
     raise SoloError(
-        f"Unknown verb {given!r}. Allowed: {', '.join(family or VERBS)}. "
+        f"Unknown verb {given!r}. {hint}Allowed: {', '.join(allowed)}. "
         "`solo --help` describes them."
     )
 
@@ -244,22 +320,106 @@ def parse(verb: str, args: Sequence[str]) -> Command:
     """Turn options into the verb's dataclass. Exits with 2 if they do not parse."""
     import tyro
 
+    cls = load_verb(verb)
+    overrides: dict[str, str] = {}
+    if "overrides" in {field.name for field in dataclasses.fields(cls)}:
+        args, overrides = split_overrides(args)
+    command = tyro.cli(cls, args=list(args), prog=f"solo {verb}")
+    if overrides:
+        command = dataclasses.replace(command, overrides=overrides)
+    return cast(Command, command)
+
+
+def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Take ``--env.PATH VALUE`` and ``--agent.PATH VALUE`` out of the arguments.
+
+    Raises:
+        SoloError: A value is missing.
+    """
+    rest, overrides, words = [], {}, iter(args)
+    for word in words:
+        if not word.startswith(("--env.", "--agent.")):
+            rest.append(word)
+            continue
+        path, _, value = word[2:].partition("=")
+        if not value:
+            value = next(words, "")
+        if not value or value.startswith("--"):
+            raise SoloError(f"--{path} has no value. Give one, e.g. --{path} 1.")
+        overrides[path] = value
+    return rest, overrides
+
+
+def load_verb(verb: str) -> Any:
+    """The dataclass of a verb."""
     module, name = VERBS[verb][0].split(":")
-    cls = getattr(importlib.import_module(module), name)
-    return cast(Command, tyro.cli(cls, args=list(args), prog=f"solo {verb}"))
+    return getattr(importlib.import_module(module), name)
 
 
-def _check_json(path: Path | None) -> None:
-    """Refuse an impossible result path before the work, not after it."""
+OUTPUTS = ("json", "output", "resume", "picture", "log", "faults")
+"""Options that name what a verb writes; all other paths are read."""
+
+
+def check_outputs(command: Command) -> None:
+    """Refuse an impossible or harmful result path before the work, not after it.
+
+    Raises:
+        SoloError: The result has no folder, or something would be overwritten that the
+            verb reads or writes otherwise.
+    """
+    path = command.json
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise SoloError(
             f"Cannot write the result to {str(path)!r}: its folder does not exist or "
             "it is a folder itself. Give the path of a file in an existing folder."
         )
+    if path is not None and path.is_file() and not _may_be_json(path):
+        raise SoloError(
+            f"--json {str(path)!r} would replace a file that is no result: it does not "
+            "begin as JSON does. Choose another name, or delete it first."
+        )
+    named = {
+        field.name: [Path(v) for v in _each(getattr(command, field.name))]
+        for field in dataclasses.fields(cast(Any, command))
+    }
+    for option, other in itertools.product(OUTPUTS, named):
+        for out, read in itertools.product(named.get(option, ()), named[other]):
+            if option != other and _would_overwrite(out, read, other not in OUTPUTS):
+                raise SoloError(
+                    f"--{option} {str(out)!r} would overwrite what "
+                    f"{other.replace('_', '-')} {str(read)!r} names. Choose another "
+                    "path."
+                )
+
+
+def _each(value: Any) -> list[Any]:
+    """The paths of an option, and the texts that look like one."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [
+        v
+        for v in values
+        if isinstance(v, Path) or (isinstance(v, str) and ("/" in v or "." in v))
+    ]
+
+
+def _would_overwrite(out: Path, other: Path, is_read: bool) -> bool:
+    """Whether two paths are one file, or one is a file in a folder that is read."""
+    out, other = Path(os.path.realpath(out)), Path(os.path.realpath(other))
+    if out == other:
+        return out.is_file() or not out.exists()
+    if not out.is_file() or not other.exists():
+        return False
+    return out.samefile(other) or (is_read and other in out.parents)
+
+
+def _may_be_json(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(64).lstrip()[:1] in (b"", b"{", b"[")
 
 
 def _fail(error: SoloError, code: int) -> int:
-    print(f"solo: {' '.join(str(error).split())}", file=sys.stderr)
+    text = error.as_option if isinstance(error, FieldError) else str(error)
+    print(f"solo: {' '.join(text.split())}", file=sys.stderr)
     return code
 
 

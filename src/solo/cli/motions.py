@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
-from solo.cli.checks import check_at_least, check_port
+from solo.cli.checks import check_at_least, check_exists, check_port, check_robot
+from solo.cli.tables import print_table
 from solo.errors import SoloError, unknown_name
 from solo.files import written_aside
 
@@ -28,19 +29,19 @@ _COLOURS = {"good": "green", "poor": "yellow", "unusable": "red"}
 class MakeMotions:
     """Synthesise the reference motions: walking, turning, standing, and extras.
 
-    They come from an inverted pendulum and inverse kinematics, not from recordings, so
-    they are free of anyone's licence. Training makes them by itself; files are for
-    looking, changing and other tools.
+    They come from an inverted pendulum model and inverse kinematics, not from motion
+    capture, so no third-party licence applies. Training synthesises its own; the files
+    are for inspection, editing and other tools.
     """
 
     output: Path = Path("motions")
-    """Folder for one .npz per clip; created if it is not there."""
+    """Folder for one .npz per clip; created if missing."""
     robot: str = "g1"
     """Robot to make them for."""
     seed: int = 0
-    """Another seed than 0 varies cadence, clearance and arm swing a little."""
+    """A seed other than 0 varies cadence, clearance and arm swing slightly."""
     json: Path | None = None
-    """Also write the qualities of the clips to this file as JSON."""
+    """Also write the quality measures of the clips to this file as JSON."""
 
     def run(self) -> dict[str, Any]:
         """Write the clips, print their qualities and return them.
@@ -49,6 +50,7 @@ class MakeMotions:
             SoloError: If a name, number or the folder is not usable.
         """
         check_at_least("seed", self.seed, 0)
+        check_robot(self.robot)
         try:
             self.output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -58,7 +60,7 @@ class MakeMotions:
             ) from error
 
         from solo.motions.catalogue import make_clips
-        from solo.motions.clip_file import save_clip
+        from solo.motions.files import save_clip
         from solo.robots import get_robot
 
         robot = get_robot(self.robot)
@@ -73,14 +75,15 @@ class MakeMotions:
 
 @dataclass(frozen=True)
 class CheckMotions:
-    """Measure motions: sliding and sinking feet, limits, balance, loops.
+    """Measure motions: foot sliding, ground contact, limits, balance, loop closure.
 
     Reads our .npz, mjlab's .npz, the retargeted LAFAN1's .csv and GMR's .pkl. Yellow
-    is worse than our own clips; red cannot be used, and ends with an error.
+    values are worse than our own clips. Red ones are unusable and make the command
+    fail.
     """
 
     files: Positional[tuple[Path, ...]] = ()
-    """Files to check; none means the clips that training makes."""
+    """Files to check; the clips used in training if omitted."""
     robot: str = "g1"
     """Robot that the motions are for."""
     json: Path | None = None
@@ -92,8 +95,10 @@ class CheckMotions:
         Raises:
             SoloError: If a file cannot be read or a clip cannot be used.
         """
+        _check_options(self.robot, self.files)
+
         from solo.motions.catalogue import make_clips
-        from solo.motions.loaders import load_clip
+        from solo.motions.files import load_clip
         from solo.robots import get_robot
 
         robot = get_robot(self.robot)
@@ -112,7 +117,7 @@ class ShowMotion:
     """Draw a motion as a strip of poses (.png) or as a movie (.gif)."""
 
     motion: Positional[str] = "walk_forward_0.50"
-    """A file, or the name of a clip that training makes."""
+    """A file, or the name of a clip used in training."""
     output: Path = Path("motion.gif")
     """File to write, .png or .gif; an existing one is replaced."""
     robot: str = "g1"
@@ -137,11 +142,12 @@ class ShowMotion:
                 f"Cannot write {str(self.output)!r}: its folder does not exist or it "
                 "is a folder itself. Name a file in an existing folder."
             )
+        _check_options(self.robot, [Path(self.motion)] if _is_file(self.motion) else ())
 
         from solo.gl import NoGraphicsError
+        from solo.pictures.motions import MOVIE_FPS, draw_movie, draw_strip
+        from solo.pictures.video import save_gif
         from solo.robots import get_robot
-        from solo.viewer.gif import save_gif
-        from solo.viewer.motion_pictures import MOVIE_FPS, draw_movie, draw_strip
 
         robot = get_robot(self.robot)
         clip = _find_clip(self.motion, robot)
@@ -161,11 +167,11 @@ class ShowMotion:
 class WatchMotions:
     """Play motions in the browser, on this machine only.
 
-    Choose the clip, stop it, slow it down, move through its time.
+    Choose a clip, pause it, slow it down, or scrub through it.
     """
 
     files: Positional[tuple[Path, ...]] = ()
-    """Motion files; all that training makes if left out."""
+    """Motion files; all clips used in training if omitted."""
     port: int = 8080
     """Port of the page; the next free one if it is in use."""
     robot: str = "g1"
@@ -176,12 +182,13 @@ class WatchMotions:
     def run(self) -> dict[str, Any]:
         """Show the page until Ctrl-C."""
         check_port(self.port)
+        _check_options(self.robot, self.files)
 
         from solo.motions.catalogue import make_clips
-        from solo.motions.loaders import load_clip
+        from solo.motions.files import load_clip
         from solo.robots import get_robot
-        from solo.viewer.browser import start_server
-        from solo.viewer.motion_viewer import MotionPlayer
+        from solo.viewer.motion_player import MotionPlayer
+        from solo.viewer.server import start_server
 
         robot = get_robot(self.robot)
         clips = tuple(load_clip(path, robot) for path in self.files)
@@ -196,14 +203,26 @@ class WatchMotions:
         return {"clips": [clip.name for clip in clips]}
 
 
+def _check_options(robot: str, files: Iterable[Path]) -> None:
+    """Refuse bad names and paths before anything is loaded."""
+    check_robot(robot)
+    for path in files:
+        check_exists("motion file", path, "`solo motions make` writes some.")
+
+
+def _is_file(motion: str) -> bool:
+    """Whether it is a path, not the name of one of our own clips."""
+    path = Path(motion)
+    return path.exists() or path.suffix.lower() in (".npz", ".csv", ".pkl", ".pickle")
+
+
 def _find_clip(motion: str, robot: RobotCfg) -> MotionClip:
     """A clip from a file, or by name from our own."""
     from solo.motions.catalogue import clip_names, make_clip
-    from solo.motions.loaders import load_clip
+    from solo.motions.files import load_clip
 
-    path = Path(motion)
-    if path.exists() or path.suffix.lower() in (".npz", ".csv", ".pkl", ".pickle"):
-        return load_clip(path, robot)
+    if _is_file(motion):
+        return load_clip(Path(motion), robot)
     if motion not in clip_names():
         raise unknown_name(
             "motion", motion, clip_names(), "Or give the path of a motion file."
@@ -222,7 +241,7 @@ def _measure_all(
 
 
 def _print_table(qualities: tuple[ClipQuality, ...]) -> None:
-    """One row per clip; the colours tell what is poor or unusable."""
+    """One row per clip; colours mark poor and unusable values."""
     from solo.motions.checks import LIMITS
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -245,9 +264,7 @@ def _print_table(qualities: tuple[ClipQuality, ...]) -> None:
         f"{'>' if limit.at_least else '<'} {limit.good:g}" for limit in LIMITS.values()
     ]
     table.add_row("good", "", "", *bounds)
-    console = Console()
-    # A pipe has no width of its own, and a table that wraps is hard to read.
-    Console(width=None if console.is_terminal else 160).print(table)
+    print_table(table)
 
 
 def _refuse_unusable(qualities: tuple[ClipQuality, ...]) -> None:

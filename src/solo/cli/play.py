@@ -1,64 +1,74 @@
-"""`solo play`: a task with what its robots perceive, in the browser or as pictures."""
+"""`solo play` and `solo demo`: watch a policy, in the browser or as files."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo import names
+from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY
 from solo.cli.checks import (
     check_at_least,
     check_difficulty,
     check_picture_path,
     check_port,
+    say_loading,
 )
-from solo.errors import SoloError, unknown_name
-from solo.files import written_aside
-from solo.terrains.variants import get_variant
+from solo.errors import SoloError
+from solo.runs.folder import check_policy
+from solo.viewer.ground import COURSE, TRAINING, check_terrain
 
 if TYPE_CHECKING:
-    from mjlab.envs import ManagerBasedRlEnv
+    from solo.evaluation.policy_source import PolicySource
+    from solo.viewer.page import PageCfg
 
-    from solo.envs.agents import Agent
-    from solo.viewer.play_run import Tally
+SHIPPED_TEACHER = "shipped-teacher"
+MAX_LEVEL = 9
+"""Highest level of the curriculum, difficulty 1."""
 
-_PICTURE = Path("play.png")
+_NOT_SHOWN = ("files", "ends", "training", "sha256")
 
 
 @dataclass(frozen=True)
 class Play:
-    """Look at a task: the robot, its depth images and its height map.
+    """Watch a policy walk: the robot, its depth image, the ground it sees, attention.
 
-    Opens a viewer for the browser. With --headless-frames it writes pictures instead.
+    POLICY is an agent (zero, random, stand), a run of any stage, a checkpoint, a bundle
+    *.onnx, which runs through the deployment runtime, or what comes with the package:
+    shipped, shipped-teacher. Serves a page for the browser with controls to steer
+    (also by the keys WASD), push, pause, record and change the terrain. With --output
+    the robot walks once into a film instead.
     """
 
-    task: Annotated[Positional[str], arg(metavar="TASK")]
-    """Id of the task; `solo tasks` lists them."""
-    agent: str = "stand"
-    """What acts: zero (the default pose), random, or stand (an ankle feedback)."""
-    num_envs: int = 4
-    """Number of robots."""
+    policy: Annotated[Positional[str], arg(metavar="POLICY")] = SHIPPED
+    """Agent, run folder, checkpoint, bundle, shipped or shipped-teacher."""
+    terrain: str = COURSE
+    """course, route, a terrain of the paper's real-world tests, a training terrain, or
+    training for all of these at all levels."""
     difficulty: float | None = None
-    """Difficulty of all terrains, 0 to 1; the curriculum's levels if left out."""
-    terrains: tuple[str, ...] = ()
-    """Names of the terrain variants; none means the task's own."""
-    seed: int = 0
-    """Seed of robots, commands and camera errors."""
-    clean_depth: bool = False
-    """Give the network depth without the camera errors of training."""
-    port: int = 8080
-    """Port of the viewer; the next free one if it is in use."""
-    headless_frames: int | None = None
-    """Write this many frames as pictures instead of opening the viewer."""
-    frame_steps: int = 5
-    """Control steps (of 0.02 s) from one frame to the next."""
+    """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
+    1 for other policies, the curriculum's levels on training."""
+    level: int | None = None
+    """Level of the training curriculum, 0 to 9, instead of a difficulty."""
+    num_robots: int = 1
+    """Number of robots; the first one is watched."""
+    depth_errors: bool = False
+    """Give the policy depth with the simulated camera errors of training."""
     output: Path | None = None
-    """File for the frames: .png for a sheet (the default is play.png), .gif to move."""
+    """Film to write instead of serving the page: .mp4, .gif, or .png for a sheet of
+    pictures."""
+    seconds: float | None = None
+    """Longest simulated time of the film; if omitted, until the walk ends."""
+    seed: int = 0
+    """Seed of starts and random terrain."""
+    port: int = 8080
+    """Port of the page; the next free one if it is in use."""
     json: Path | None = None
-    """File to write the summary to: steps, falls, mean reward of each term."""
+    """File to write the summary to."""
 
     def run(self) -> dict[str, Any]:
         """Play and return the summary.
@@ -66,131 +76,205 @@ class Play:
         Raises:
             SoloError: If a name, number or path is not usable.
         """
-        self._check_options()
-
-        from solo.envs.agents import AGENTS
-        from solo.envs.tasks import TASKS
+        self._check()
+        say_loading()
         from solo.sim.threads import stepping_threads
-        from solo.viewer.play_run import PlayCfg, make_play_env
+        from solo.viewer.walk import open_any_policy
 
-        if self.task not in TASKS:
-            raise unknown_name("task", self.task, TASKS, "Run `solo tasks`.")
-        if self.agent not in AGENTS:
-            raise unknown_name("agent", self.agent, AGENTS, "Choose one of these.")
-        cfg = PlayCfg(
-            self.task,
-            self.num_envs,
-            self.terrains,
-            self.difficulty,
-            self.seed,
-            self.clean_depth,
+        source = open_any_policy(self.policy)
+        difficulty = pick_difficulty(
+            self.policy, self.terrain, self.difficulty, self.level
         )
         with stepping_threads():
-            env = make_play_env(cfg)
-            try:
-                return self._play(env)
-            finally:
-                env.close()
+            if self.output is None:
+                from solo.viewer.controls import Choice
+                from solo.viewer.page import PageCfg
 
-    def _check_options(self) -> None:
-        check_at_least("num_envs", self.num_envs, 1)
-        check_at_least("seed", self.seed, 0)
-        check_at_least("frame_steps", self.frame_steps, 1)
-        check_port(self.port)
+                choice = Choice(self.terrain, difficulty)
+                cfg = PageCfg(choice, self.seed, self.num_robots, self.depth_errors)
+                return serve(source, cfg, self.port)
+
+            from solo.viewer.film import write_clip
+            from solo.viewer.ground import make_ground
+
+            ground = make_ground(self.terrain, difficulty, self.seed, self.num_robots)
+            summary = write_clip(
+                source,
+                ground,
+                self.seconds,
+                self.output,
+                self.num_robots,
+                self.depth_errors,
+            )
+        print_summary(summary)
+        return summary
+
+    def _check(self) -> None:
+        check_watched(self.policy)
+        check_terrain(self.terrain)
         check_difficulty(self.difficulty)
-        for name in self.terrains:
-            get_variant(name)
-        if len(set(self.terrains)) != len(self.terrains):
+        check_at_least("num_robots", self.num_robots, 1)
+        check_at_least("seed", self.seed, 0)
+        check_port(self.port)
+        if self.level is not None:
+            check_at_least("level", self.level, 0)
+            if self.level > MAX_LEVEL or self.difficulty is not None:
+                raise SoloError(
+                    f"--level is {self.level}; it must be from 0 to {MAX_LEVEL} and "
+                    "takes the place of --difficulty. Give one of the two."
+                )
+        if self.seconds is not None:
+            check_at_least("seconds", self.seconds, 0.02)
+        if self.output is not None:
+            check_picture_path(self.output, (".mp4", ".gif", ".png"))
+        elif self.seconds is not None:
             raise SoloError(
-                f"--terrains names one twice: {', '.join(self.terrains)}. "
-                "Name each once."
-            )
-        if self.headless_frames is not None:
-            check_at_least("headless_frames", self.headless_frames, 1)
-            check_picture_path(self.output or _PICTURE, (".png", ".gif"))
-        elif self.output is not None:
-            raise SoloError(
-                f"--output is {str(self.output)!r}, but the viewer writes no pictures. "
-                "Add --headless-frames N."
+                f"--seconds is {self.seconds}, but a page has no end. Add --output "
+                "clip.mp4."
             )
 
-    def _play(self, env: ManagerBasedRlEnv) -> dict[str, Any]:
-        from solo.envs.agents import make_agent
-        from solo.envs.mdp.terrain import grid_terrain
-        from solo.robots import get_robot
-        from solo.viewer.demo_pictures import choose_robots
-        from solo.viewer.play_run import Tally
 
-        env.reset()
-        agent = make_agent(self.agent, env, get_robot("g1"))
-        tally, watched = Tally(env), choose_robots(grid_terrain(env))[0]
-        if self.headless_frames is None:
-            more = self._show(env, agent, tally, watched)
-        else:
-            more = self._write(env, agent, tally, watched, self.headless_frames)
-        return {
-            "task": self.task,
-            "agent": self.agent,
-            **tally.summarise(),
-            **more,
-        }
+@dataclass(frozen=True)
+class Demo:
+    """Walk a Unitree G1 over the paper's indoor course with a trained policy.
 
-    def _show(
-        self, env: ManagerBasedRlEnv, agent: Agent, tally: Tally, watched: int
-    ) -> dict[str, Any]:
-        from solo.robots import get_robot
-        from solo.viewer.browser import HOST, show, start_server
-        from solo.viewer.sight_panel import SightPanel
+    In a terminal it is `solo play shipped`: a page for the browser. Otherwise, or with
+    --headless, the robot walks once and the command writes a movie, plots and a
+    summary.
+    """
 
-        server = start_server(self.port)
-        address = f"http://{HOST}:{server.get_port()}"
+    policy: str = SHIPPED
+    """What walks; see `solo play --help`."""
+    terrain: str = COURSE
+    """The course, a terrain of the paper's real-world tests, or a training terrain."""
+    difficulty: float | None = None
+    """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
+    1 for other policies."""
+    headless: bool = False
+    """Write pictures instead of serving the page."""
+    output: Path = Path("demo_output")
+    """Folder for demo.gif, demo.png and summary.json; created if missing."""
+    seconds: float | None = None
+    """Longest simulated time without a page; if omitted, until the walk ends."""
+    seed: int = 0
+    """Seed of starts and random terrain."""
+    port: int = 8080
+    """Port of the page; the next free one if it is in use."""
+    json: Path | None = None
+    """File to write the summary to, in addition to the one in the folder."""
+
+    def run(self) -> dict[str, Any]:
+        """Show the demo and return its summary.
+
+        Raises:
+            SoloError: If a name, a number, the policy or the folder is not usable.
+        """
+        if not self.headless and sys.stdout.isatty():
+            play = Play(
+                self.policy,
+                self.terrain,
+                self.difficulty,
+                seed=self.seed,
+                port=self.port,
+            )
+            return play.run()
+        check_watched(self.policy)
+        check_terrain(self.terrain)
+        check_difficulty(self.difficulty)
+        check_at_least("seed", self.seed, 0)
+        check_port(self.port)
+        if self.seconds is not None:
+            check_at_least("seconds", self.seconds, 0.02)
+        _make_folder(self.output)
+        print(f"Loading {self.policy} and the terrain {self.terrain}.", flush=True)
+        from solo.sim.threads import stepping_threads
+        from solo.viewer.film import write_demo
+        from solo.viewer.ground import make_ground
+        from solo.viewer.walk import open_any_policy
+
+        source = open_any_policy(self.policy)
+        difficulty = pick_difficulty(self.policy, self.terrain, self.difficulty)
+        with stepping_threads():
+            ground = make_ground(self.terrain, difficulty, self.seed)
+            summary = write_demo(source, ground, self.seconds, self.output)
+        print_summary(summary)
+        return summary
+
+
+def check_watched(policy: str) -> None:
+    """Refuse what cannot be watched.
+
+    Raises:
+        SoloError: It is no policy.
+    """
+    if policy in names.TASKS:
+        raise SoloError(
+            f"{policy!r} is a task, not a policy. Give an agent "
+            f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, {SHIPPED} or "
+            f"{SHIPPED_TEACHER}."
+        )
+    if policy not in (SHIPPED, SHIPPED_TEACHER):
+        check_policy(policy)
+
+
+def pick_difficulty(
+    policy: str, terrain: str, difficulty: float | None, level: int | None = None
+) -> float | None:
+    """The difficulty to walk at; None for the levels of training."""
+    if level is not None:
+        return level / MAX_LEVEL
+    if difficulty is None and terrain != TRAINING:
+        return SHIPPED_DIFFICULTY if policy == SHIPPED else 1.0
+    return difficulty
+
+
+def serve(source: PolicySource, cfg: PageCfg, port: int) -> dict[str, Any]:
+    """Serve the page until interrupted, and return the summary."""
+    from solo.viewer.page import Page
+    from solo.viewer.server import HOST, start_server
+
+    server = start_server(port)
+    address = f"http://{HOST}:{server.get_port()}"
+    page = None
+    try:
+        page = Page(server, source, cfg)
         print(f"Open {address} in a browser. Ctrl-C stops.", flush=True)
-        try:
-            panel = SightPanel(server, env, get_robot("g1").base_height_m)
-            show(env, agent, server, watched, panel, tally.add_step)
-        finally:
-            server.stop()
-        return {"url": address}
+        page.run()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        server.stop()
+        if page is not None:
+            page.close()
+    summary: dict[str, Any] = {"url": address}
+    if page is not None:
+        summary |= page.summarise()
+        print_summary(summary)
+    return summary
 
-    def _write(
-        self,
-        env: ManagerBasedRlEnv,
-        agent: Agent,
-        tally: Tally,
-        watched: int,
-        num_frames: int,
-    ) -> dict[str, Any]:
-        from solo.gl import INSTALL_HINT, NoGraphicsError
-        from solo.progress import make_progress
-        from solo.robots import get_robot
-        from solo.viewer.gif import save_gif
-        from solo.viewer.play_pictures import draw_rows, draw_views, join_rows
-        from solo.viewer.play_run import describe_place, record
-        from solo.viewer.sight import Eyes
 
-        place, output = describe_place(env, watched), self.output or _PICTURE
-        with make_progress() as progress:
-            endless = record(env, agent, watched, self.frame_steps, tally)
-            frames = islice(endless, num_frames)
-            moments = list(progress.track(frames, num_frames, description="playing"))
-        try:
-            views = draw_views(env, moments)
-        except NoGraphicsError:
-            print(f"No OpenGL here, so no 3-D view. To get it: {INSTALL_HINT}.")
-            views = None
-        rows = draw_rows(Eyes(env), get_robot("g1").base_height_m, moments, views)
-        title = f"{self.task}, agent {self.agent}, robot {watched} on {place}"
-        with written_aside(output) as unfinished:
-            if output.suffix.lower() == ".png":
-                join_rows(rows, title).save(unfinished, format="PNG")
-            else:
-                sheets = [join_rows([row], title) for row in rows]
-                save_gif(sheets, unfinished, self.frame_steps * env.step_dt, 256)
-        print(f"Wrote {output}")
-        return {
-            "output": str(output),
-            "frames": num_frames,
-            "robot": watched,
-            "place": place,
-            "has_3d_view": views is not None,
-        }
+def print_summary(summary: dict[str, Any]) -> None:
+    """Print the numbers as a table, and which files there are."""
+    from rich.table import Table
+
+    from solo.cli.tables import print_table
+
+    table = Table("", "value", show_header=False)
+    for key, value in summary.items():
+        if key not in _NOT_SHOWN:
+            if isinstance(value, dict):
+                value = ", ".join(f"{name} {part}" for name, part in value.items())
+            table.add_row(key.replace("_", " "), f"{value}")
+    print_table(table)
+    for name in summary.get("files", ()):
+        print(f"Wrote {name}")
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoloError(
+            f"Cannot create the folder {str(path)!r}: {error.strerror or error}. "
+            "Choose another --output."
+        ) from error

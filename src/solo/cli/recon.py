@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from solo.cli.checks import check_at_least
+from solo.bundles import SHIPPED_TEACHER
+from solo.cli.checks import check_at_least, check_exists, check_robot, pick_device
 from solo.errors import SoloError
+from solo.reconstruction.data.shards import Manifest
+
+ReconProfile = Literal["paper", "reduced", "laptop"]
+SCRIPTED = "scripted"
+"""Name of the sampler that needs no policy."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,34 +22,39 @@ if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnv
 
     from solo.reconstruction.checkpoint import FitCfg
-    from solo.reconstruction.recorder import Sampler
+    from solo.reconstruction.data.recorder import Sampler
 
 
 @dataclass(frozen=True)
 class CollectRecon:
-    """Record what robots see and stand before, for the comparison of reconstructors.
+    """Record depth images and true terrain to train and compare reconstructors.
 
-    The splits go to folders of their own: train; eval, 850 instances of terrain in five
-    sets that training never sees; extent, descending stairs of 8 m and 10 m.
-    An interrupted recording goes on with the same command.
+    Each split has its own folder: train; eval, 850 terrain instances in five held-out
+    sets; extent, descending stairs of 8 m and 10 m. An interrupted recording resumes
+    with the same command.
     """
 
-    policy: str = "scripted"
-    """Who moves the robots: scripted, or a teacher's run folder or checkpoint."""
+    policy: str = SHIPPED_TEACHER
+    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
+    teacher), shipped-teacher, or scripted, which needs no policy."""
     output: Path = Path("data/recon")
-    """Folder of the data set."""
+    """Folder for the data set."""
     split: Literal["train", "eval", "extent"] = "train"
-    """Which part of the data set to record."""
+    """Split to record."""
     frames: int = 60_000
     """Frames of the train split, rounded up to whole shards."""
     terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
-    """Seeds of the train split's terrain."""
+    """Terrain seeds of the train split."""
     seed: int = 0
-    """Seed of routes, gaits and sensor errors."""
+    """Seed of commands, starts and sensor errors."""
     robots: int = 64
     """Robots per shard of the train split."""
     steps: int | None = None
-    """Control steps per robot; 200 in the train split and 60 in the others."""
+    """Control steps per robot; if omitted, 200 in the train split and 60 in others."""
+    profile: ReconProfile = "paper"
+    """Image size: 113 x 64 for paper, 57 x 32 for reduced and laptop."""
+    clean: bool = False
+    """Ideal camera: no mounting error, no image noise, no latency."""
     robot: str = "g1"
     """Name of the robot."""
     json: Path | None = None
@@ -51,13 +62,25 @@ class CollectRecon:
 
     def run(self) -> dict[str, Any]:
         """Record, print where and how fast, and return the manifest."""
-        steps = self.steps or (200 if self.split == "train" else 60)
+        steps = 200 if self.split == "train" else 60
+        if self.steps is not None:
+            steps = self.steps
         check_at_least("frames", self.frames, 1)
         check_at_least("robots", self.robots, 1)
         check_at_least("steps", steps, 1)
         check_at_least("seed", self.seed, 0)
+        for terrain_seed in self.terrain_seeds:
+            check_at_least("terrain_seeds", terrain_seed, 0)
+        check_robot(self.robot)
+        if self.policy != SCRIPTED:
+            check_exists(
+                "policy",
+                Path(self.policy),
+                "Allowed: shipped-teacher, scripted, or the run folder or a checkpoint "
+                "of a teacher.",
+            )
 
-        from solo.reconstruction.recorder import CollectCfg, collect
+        from solo.reconstruction.data.recorder import CollectCfg, collect
 
         cfg = CollectCfg(
             split=self.split,
@@ -68,7 +91,8 @@ class CollectRecon:
             steps=steps,
         )
         started = time.monotonic()
-        manifest = collect(cfg, make_sampler(self.policy, self.robot), self.output)
+        sampler = make_sampler(self.policy, self.robot, self.profile, self.clean)
+        manifest = collect(cfg, sampler, self.output)
         folder = self.output / self.split
         size = sum((folder / s.file).stat().st_size for s in manifest.shards.values())
         print(
@@ -78,33 +102,35 @@ class CollectRecon:
         return manifest.to_dict()
 
 
-def make_sampler(policy: str, robot_name: str) -> Sampler:
-    """The sampler of ``--policy``.
+def make_sampler(
+    policy: str, robot_name: str, profile: ReconProfile = "paper", clean: bool = False
+) -> Sampler:
+    """The sampler for ``--policy``, with the profile's image size.
 
     Raises:
         SoloError: There is no such sampler.
     """
-    if policy == "scripted":
-        from solo.reconstruction.scripted import ScriptedSampler
-        from solo.robots import get_robot
+    from solo.reconstruction.networks.interface import IO_PROFILES
+    from solo.robots import get_robot
+    from solo.sensors.depth.cfg import DepthSensorCfg
 
-        return ScriptedSampler(get_robot(robot_name))
-    if not Path(policy).exists():
-        raise SoloError(
-            f"--policy is {policy!r}; allowed are scripted, or the run folder or a "
-            "checkpoint of a teacher. Check the path."
-        )
+    shape = IO_PROFILES[profile].depth_shape
+    if policy == SCRIPTED:
+        from solo.reconstruction.data.scripted.sampler import ScriptedSampler
+
+        robot = get_robot(robot_name)
+        return ScriptedSampler(robot, DepthSensorCfg.for_robot(robot, clean, shape))
 
     import torch
 
     from solo.evaluation.policies import open_policy
-    from solo.reconstruction.policy_sampler import PolicySampler
+    from solo.reconstruction.data.policy_sampler import PolicySampler
 
     source = open_policy(policy, robot_name)
     if source.sha256 is None or source.kind != "teacher":
         raise SoloError(
-            f"--policy {policy!r} is a {source.kind}; allowed are scripted and "
-            "teachers, which walk the same whatever the sensors say."
+            f"--policy {policy!r} is a {source.kind}; allowed are teachers, which "
+            "walk the same whatever the sensors say, and scripted."
         )
 
     def make_policy(env: ManagerBasedRlEnv) -> Callable[..., torch.Tensor]:
@@ -118,7 +144,8 @@ def make_sampler(policy: str, robot_name: str) -> Sampler:
         return act
 
     label = f"{source.kind} {source.sha256[:12]}"
-    return PolicySampler(source.robot, label, make_policy)
+    sensor = DepthSensorCfg.for_robot(source.robot, clean, shape)
+    return PolicySampler(source.robot, label, make_policy, sensor)
 
 
 @dataclass(frozen=True)
@@ -126,15 +153,22 @@ class _Fit:
     data: Path = Path("data/recon")
     """Folder of the data set."""
     updates: int = 15_000
-    """Optimisation steps (paper: 15000)."""
+    """Optimiser steps (paper: 15000)."""
     batch: int = 64
     """Windows per update."""
+    cells: int = 0
+    """Map cells that QR predicts per update, drawn anew each time; 0 for all. With a
+    quarter of them (128) training takes a third less time."""
+    neighbours: int = 1
+    """Windows per robot in a batch; they share images, which are encoded once."""
+    sequence: int = 8
+    """Consecutive steps per robot in a batch, for start_memory and dpl_memory."""
     seed: int = 0
-    """Seed of the networks and of the order of the samples."""
-    profile: Literal["paper", "laptop"] = "paper"
-    """Sizes; laptop has half the resolution of depth and map."""
+    """Seed of network initialisation and sample order."""
+    profile: ReconProfile = "paper"
+    """Sizes: reduced halves the depth resolution, laptop also the map's."""
     device: str | None = None
-    """cpu or cuda:0; CUDA if there is one, if left out."""
+    """cpu or cuda:0; if omitted, CUDA if available."""
     json: Path | None = None
     """Also write the result to this file."""
 
@@ -142,8 +176,7 @@ class _Fit:
         check_at_least("updates", self.updates, 1)
         check_at_least("batch", self.batch, 1)
         check_at_least("seed", self.seed, 0)
-
-        import torch
+        check_at_least("cells", self.cells, 0)
 
         from solo.reconstruction.checkpoint import FitCfg, make_model
 
@@ -151,9 +184,12 @@ class _Fit:
             method=method,
             updates=self.updates,
             batch=self.batch,
+            cells=self.cells,
+            neighbours=self.neighbours,
+            sequence=self.sequence,
             seed=self.seed,
             profile=self.profile,
-            device=self.device or ("cuda:0" if torch.cuda.is_available() else "cpu"),
+            device=pick_device(self.device),
         )
         make_model(cfg)  # A wrong name is told before the work.
         return cfg
@@ -164,18 +200,20 @@ class TrainRecon(_Fit):
     """Train one reconstructor on a recorded data set."""
 
     method: str = "qr"
-    """qr, start or dpl; qr_place is a variant."""
+    """qr, start or dpl; beyond the paper: start_memory, dpl_memory, qr_evidence,
+    start_evidence and qr_place."""
     output: Path | None = None
-    """Folder of the training; runs/recon-PROFILE/METHOD if left out."""
+    """Folder of the run; runs/recon-PROFILE/METHOD if omitted."""
     resume: bool = False
-    """Go on with the training in --output."""
+    """Resume the run in --output."""
 
     def run(self) -> dict[str, Any]:
         """Train and return the curve."""
+        Manifest.read(self.data / "train")
         cfg = self._cfg(self.method)
 
         from solo.reconstruction.checkpoint import CHECKPOINT
-        from solo.reconstruction.training import fit
+        from solo.reconstruction.offline import fit
 
         output = self.output or _default_output(self.profile) / self.method
         trained = fit(cfg, self.data, output, self.resume)
@@ -193,29 +231,69 @@ class TrainRecon(_Fit):
 class CompareRecon(_Fit):
     """Train reconstructors on the same data and measure them on held-out terrain.
 
-    Trainings that were interrupted, or made by `solo recon train`, go on.
+    Interrupted runs, and runs of `solo recon train`, are resumed.
     """
 
     methods: tuple[str, ...] = ("qr", "start", "dpl")
     """Reconstructors to compare."""
     output: Path | None = None
-    """Folder of trainings and figures; runs/recon-PROFILE if left out."""
+    """Folder for runs and figures; runs/recon-PROFILE if omitted."""
 
     def run(self) -> dict[str, Any]:
         """Train, evaluate, draw, print the table and return everything."""
+        Manifest.read(self.data / "train")
         cfgs = [self._cfg(method) for method in self.methods]
         if not cfgs:
             raise SoloError("--methods is empty. Name at least one, such as qr.")
 
+        from solo.pictures.recon import write_pictures
         from solo.reconstruction.comparison import compare
-        from solo.viewer.recon_pictures import write_pictures
 
         output = self.output or _default_output(self.profile)
         result, examples = compare(cfgs[0], self.methods, self.data, output)
         _print_table(result)
         for path in write_pictures(result, examples, output):
             print(f"Wrote {path}")
-        return {**result, "examples": [example.to_dict() for example in examples]}
+        listed = [example.to_dict() for example in examples]
+        return {"kind": "reconstruction", **result, "examples": listed}
+
+
+@dataclass(frozen=True)
+class RunRecon(CompareRecon):
+    """Record data, train reconstructors and compare them: the paper's whole table.
+
+    Finished parts are kept, so an interrupted run resumes with the same command.
+    """
+
+    policy: str = SHIPPED_TEACHER
+    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
+    teacher), shipped-teacher, or scripted, which needs no policy."""
+    frames: int = 249_000
+    """Frames to train on (paper: about 249 000)."""
+    terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
+    """Terrain seeds to train on (paper: four)."""
+    clean: bool = False
+    """Ideal camera: no mounting error, no image noise, no latency. Use a separate
+    --data and --output."""
+    robot: str = "g1"
+    """Name of the robot."""
+
+    def run(self) -> dict[str, Any]:
+        """Record all splits, then train and compare."""
+        for method in self.methods:
+            self._cfg(method)  # A wrong option is told before the work.
+        for split in ("train", "eval", "extent"):
+            CollectRecon(
+                policy=self.policy,
+                output=self.data,
+                split=split,
+                frames=self.frames,
+                terrain_seeds=self.terrain_seeds,
+                profile=self.profile,
+                clean=self.clean,
+                robot=self.robot,
+            ).run()
+        return super().run()
 
 
 def _default_output(profile: str) -> Path:
@@ -223,24 +301,35 @@ def _default_output(profile: str) -> Path:
 
 
 def _print_table(result: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    sampler = result["data"]["train"]["sampler"]
-    table = Table("method", "parameters", "L1, cm", "in view", "out of view")
-    for title in ("hard L1, cm", "edge F1", "velocity, m/s"):
-        table.add_column(title)
-    table.title = f"held-out terrain, {sampler} sampler"
-    for name, row in {**result["methods"], "flat": result["flat"]}.items():
+    from solo.cli.tables import print_table
+
+    data, stride = result["data"], result["map_stride"]
+    numbers = {
+        "l1_cm": "L1, cm",
+        "hard_l1_cm": "hard L1, cm",
+        "matched_edge_f1": "edges matched, F1",
+        "matched_edge_precision": "precision",
+        "matched_edge_recall": "recall",
+        "edge_f1": "edge F1, the paper's reading",
+        "velocity_l1": "velocity, m/s",
+    }
+    table = Table("method", "parameters", *numbers.values(), "in view", "out of view")
+    cells = f"cells of {result['cell_cm']:g} cm"
+    if stride > 1:
+        cells += f", one in {stride * stride} reconstructed"
+    table.title = f"held-out terrain, {data['train']['sampler']} sampler, {cells}"
+    baselines = {name: result[name] for name in ("flat", "noise")}
+    for name, row in {**result["methods"], **baselines}.items():
         table.add_row(
             name,
             f"{row['parameters'] / 1e6:.2f} M",
-            _mean_std(row, "l1_cm"),
+            *(_mean_std(row, key) for key in numbers),
             f"{row['l1_cm_in_view']:.2f}",
             f"{row['l1_cm_out_of_view']:.2f}",
-            *(_mean_std(row, k) for k in ("hard_l1_cm", "edge_f1", "velocity_l1")),
         )
-    Console().print(table)
+    print_table(table)
 
 
 def _mean_std(row: dict[str, Any], key: str) -> str:

@@ -14,22 +14,22 @@ from solo.errors import SoloError
 
 @dataclass(frozen=True)
 class Report:
-    """Draw result files as one self-contained page, the paper's numbers beside ours.
+    """Turn result files into one self-contained page, beside the paper's numbers.
 
     Takes results of `solo eval`, `solo recon compare --json` and `solo bench --json`,
-    also of other machines. Several policies of one protocol stand side by side.
+    from any machine. Several policies of one protocol are shown side by side.
     """
 
     results: Annotated[Positional[tuple[Path, ...]], arg(metavar="RESULT")]
-    """Result files, or folders that hold a result.json."""
+    """Result files, or folders that hold one evaluation or several in subfolders."""
     output: Path = Path("report.html")
     """Page to write."""
     title: str = "SOLO evaluation report"
     """Title of the page."""
     max_failures: int = 12
-    """Failures of each protocol to show with pictures."""
+    """Failures per protocol to show with pictures."""
     json: Path | None = None
-    """File to write a list of what was drawn to."""
+    """File to write a list of the page's contents to."""
 
     def run(self) -> dict[str, Any]:
         """Draw.
@@ -45,11 +45,19 @@ class Report:
                 "--output."
             )
 
+        from solo.report.read import read_results
+
+        files, unfinished = read_results(self.results)
+
         from solo.report.page import write_report
 
-        page = write_report(self.results, self.output, self.title, self.max_failures)
+        page = write_report(
+            files, self.output, self.title, self.max_failures, unfinished
+        )
         size = self.output.stat().st_size
         names = ", ".join(section.title for section in page.sections)
+        for folder in page.unfinished:
+            print(f"Left out {folder}: it is not finished.")
         print(f"Wrote {self.output}: {names}; {size / 1e3:,.0f} kB")
         return {
             "output": str(self.output),
@@ -58,7 +66,7 @@ class Report:
             "figures": page.html.count("<figure"),
             "tables": page.html.count("<table"),
             "results": [
-                {"path": str(r.path), "kind": r.kind, "sha256": r.sha256}
-                for r in page.results
+                {"path": str(f.path), "kind": f.result.kind, "sha256": f.sha256}
+                for f in page.files
             ],
         }

@@ -25,11 +25,20 @@ class SimRobot:
     domain: int = 0
     """DDS domain."""
     scene: Scene = "flat"
-    """Ground."""
+    """Terrain."""
     drop: float = 0.0
-    """Share of the messages to lose, 0 to 1."""
+    """Share of messages to drop, 0 to 1."""
+    fault: str | None = None
+    """Fault to inject: motor_error, hot_winding, hot_casing, low_voltage,
+    low_battery, gyroscope, frozen_clock, clock_back, frozen_state, wild_joint,
+    mode_machine."""
+    fault_at: float = 10.0
+    """Simulated time at which the fault starts, s."""
+    motion: Literal["ai", "off", "silent", "stuck"] = "ai"
+    """State of its motion service: running (ai), already released (off), not answering
+    (silent), or refusing to be released (stuck)."""
     seconds: float | None = None
-    """End after so many seconds."""
+    """Stop after this many seconds."""
     json: Path | None = None
     """File to write the result to."""
 
@@ -39,13 +48,24 @@ class SimRobot:
             raise SoloError(f"--drop is {self.drop}; allowed is 0 to 1.")
 
         from solo.deploy.drivers import sim_robot
+        from solo.deploy.drivers.injected import InjectedFault
         from solo.deploy.drivers.sim_dds import SimG1
+        from solo.robots.standalone import write_model
+
+        fault = InjectedFault(self.fault, self.fault_at)
 
         with tempfile.TemporaryDirectory(prefix="solo-") as folder:
             model = Path(folder) / "robot.xml"
             write_model(model, self.scene)
             robot = sim_robot.SimRobot.from_file(model, sim_robot.HarnessCfg())
-        sim = SimG1(robot, self.interface, self.domain, self.drop)
+        sim = SimG1(
+            robot,
+            self.interface,
+            self.domain,
+            self.drop,
+            fault=fault,
+            motion=self.motion,
+        )
         print(
             f"Simulated G1 on {self.interface}, domain {self.domain}; Ctrl-C ends it."
         )
@@ -61,29 +81,3 @@ class SimRobot:
             "commands": sim.num_commands,
             "refused": sim.num_refused,
         }
-
-
-def write_model(path: Path, scene: Scene = "flat") -> None:
-    """Write the G1 of training, on some ground, as MJCF."""
-    import mujoco
-    from mjlab.entity import Entity
-
-    from solo.robots.build import make_entity_cfg
-    from solo.robots.g1 import G1
-
-    spec = Entity(make_entity_cfg(G1, visual=False)).spec
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.worldbody.add_geom(
-        name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[20.0, 20.0, 0.1]
-    )
-    if scene == "stairs":
-        for step in range(8):  # 15 cm high, 30 cm deep, from 1 m ahead.
-            rise, start = 0.15 * (step + 1), 1.0 + 0.3 * step
-            spec.worldbody.add_geom(
-                name=f"step_{step}",
-                type=mujoco.mjtGeom.mjGEOM_BOX,
-                pos=[start + 2.0, 0.0, 0.5 * rise],
-                size=[2.0, 1.5, 0.5 * rise],
-            )
-    spec.compile()
-    path.write_text(spec.to_xml())

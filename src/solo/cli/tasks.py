@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
+
+from solo.cli.tables import print_table
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnvCfg
@@ -42,7 +43,7 @@ class ListTasks:
         """Print one row per task and return the same as a dictionary."""
         from mjlab.tasks.registry import load_env_cfg
 
-        from solo.envs.tasks import TASKS
+        from solo.mjlab_tasks import TASKS
 
         tasks = []
         table = Table("task and what it is for", "observation groups", "rewards")
@@ -64,15 +65,15 @@ class ListTasks:
                     "purpose": PURPOSES[stage],
                 }
             )
-        Console().print(table)
+        print_table(table)
         return {"tasks": tasks}
 
 
 def group_shapes(cfg: ManagerBasedRlEnvCfg) -> dict[str, Shape | None]:
-    """Shape of each observation group, without the environments' dimension.
+    """Shape of each observation group, without the environment dimension.
 
-    Read off the configuration, as building an environment takes seconds. None where a
-    term is not known here.
+    Derived from the configuration, because building an environment takes seconds. None
+    if the group has a term unknown here.
     """
     shapes: dict[str, Shape | None] = {}
     for name, group in cfg.observations.items():

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from solo.cli.checks import check_picture_path
+from solo.cli.checks import check_at_least, check_picture_path
+from solo.cli.tables import print_table
 from solo.errors import SoloError
 from solo.files import written_aside
 from solo.terrains.patch import blank_patch
@@ -28,7 +28,7 @@ class ListTerrains:
         table = Table("name", "family", "easiest -> hardest")
         for variant in VARIANTS.values():
             table.add_row(variant.name, variant.family, variant.description)
-        Console().print(table)
+        print_table(table)
         return {
             "terrains": [
                 {
@@ -49,13 +49,13 @@ class ShowTerrains:
     """Difficulty from 0 (easiest) to 1 (hardest)."""
 
     terrains: tuple[str, ...] = ()
-    """Names of the variants to draw; none means all of them."""
+    """Terrain variants to draw; all if omitted."""
 
     seed: int = 0
-    """Seed of the random families."""
+    """Seed of random terrains."""
 
     patch_m: float = 8.0
-    """Side of each patch, in metres."""
+    """Side length of each patch, in metres."""
 
     output: Path = Path("terrains.png")
     """PNG file to write; an existing one is replaced."""
@@ -72,8 +72,7 @@ class ShowTerrains:
         names = self.terrains or tuple(VARIANTS)
         for name in names:
             get_variant(name)
-        if self.seed < 0:
-            raise SoloError(f"Seed is {self.seed}; allowed are 0 and above.")
+        check_at_least("seed", self.seed, 0)
         try:
             blank_patch(self.difficulty, self.patch_m)
         except ValueError as error:

@@ -1,83 +1,125 @@
-"""``solo train curves``: how a training went, as one figure."""
+"""``solo train curves``: the curves of training runs in one figure."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_picture_path
+from solo.cli.checks import check_at_least, check_new_folder, check_picture_path
 from solo.errors import SoloError
-from solo.files import written_aside
+from solo.files import read_json, written_aside
+from solo.runs.folder import CONFIG
 
 if TYPE_CHECKING:
-    from solo.viewer.training_picture import Panel
+    from solo.pictures.curves import Panel
 
 STEPS_PER_ITERATION = 24
-"""Control steps of an environment in an iteration (paper)."""
+"""Rollout length: control steps per environment and iteration (paper)."""
 
 
 @dataclass(frozen=True)
 class TrainCurves:
-    """Draw episode length, velocity error, stance, levels and more of a run.
+    """Plot episode length, velocity error, stance, levels and more of training runs.
 
-    Dashed lines are what a walking teacher has to reach on flat ground.
+    Runs that differ in their seed alone are drawn as one line, the mean, in a band from
+    the lowest to the highest. Dashed lines mark what a walking teacher should reach on
+    flat ground.
     """
 
-    run_folder: Annotated[Positional[Path], arg(metavar="RUN")]
-    """Folder of the run."""
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
+    """Folders of the runs."""
+    labels: tuple[str, ...] = ()
+    """Names in the figure, one per run; runs with the same name form a band. The folder
+    names if omitted."""
     output: Path = Path("curves.png")
     """Figure to write."""
     log: Path | None = None
-    """Folder for a small copy of the TensorBoard log, with the mean of each 10
+    """Folder for a small copy of the TensorBoard log of one run, averaged over every 10
     iterations and without histograms."""
     json: Path | None = None
-    """File to write the means over the last tenth of the curves to."""
+    """File to write the means over the last tenth of each curve to."""
 
     def run(self) -> dict[str, Any]:
         """Draw, print the final values and return them."""
         check_picture_path(self.output, (".png",))
-        if self.log is not None and self.log.exists() and any(self.log.iterdir()):
-            raise SoloError(
-                f"--log {str(self.log)!r} is not empty. Choose a new folder."
-            )
+        if not self.runs:
+            raise SoloError("No run is given. Name the folder of at least one.")
+        if self.log is not None:
+            check_new_folder("log", self.log)
+            if len(self.runs) > 1:
+                raise SoloError(
+                    f"--log copies the log of one run; there are {len(self.runs)}. "
+                    "Give one."
+                )
 
-        from solo.stages.curves import read_curves, write_log
-        from solo.viewer.training_picture import draw_training
+        from solo.stages.curves import group_runs, read_curves, write_log
 
-        curves = read_curves(self.run_folder)
-        panels = _panels()
-        if not any(panel.tag in curves for panel in panels):
-            raise SoloError(
-                f"The folder {str(self.run_folder)!r} has no curves. Give the folder "
-                "of a run of `solo train` that logs to TensorBoard."
-            )
-        num_envs = _num_envs(self.run_folder)
-        check_at_least("num_envs of the run", num_envs, 1)
-        million = STEPS_PER_ITERATION * num_envs / 1e6
-        drawn = {tag: ((c.iterations + 1) * million, c.values)
-                 for tag, c in curves.items()}  # fmt: skip
+        groups = group_runs(self.runs, self.labels)
+        curves = {folder: read_curves(folder) for folder in self.runs}
+
+        from solo.pictures.curves import draw_training
+
+        panels, drawn = _panels(), {}
+        for folder, found in curves.items():
+            if not any(panel.tag in found for panel in panels):
+                raise SoloError(
+                    f"The folder {str(folder)!r} has no curves. Give the folder of a "
+                    "run of `solo train` that logs to TensorBoard."
+                )
+            num_envs = _num_envs(folder)
+            check_at_least("num_envs of the run", num_envs, 1)
+            million = STEPS_PER_ITERATION * num_envs / 1e6
+            drawn[folder] = {tag: ((c.iterations + 1) * million, c.values)
+                             for tag, c in found.items()}  # fmt: skip
         with written_aside(self.output) as unfinished:
-            name = self.run_folder.resolve().name
-            draw_training(panels, drawn, unfinished, name)
+            lines = {label: [drawn[f] for f in runs] for label, runs in groups.items()}
+            draw_training(panels, lines, unfinished, _title(groups))
         print(f"Wrote {self.output}")
         if self.log is not None:
-            write_log(self.log, curves, every=10)
+            (only,) = curves.values()
+            write_log(self.log, only, every=10)
             print(f"Wrote {self.log}")
-        result: dict[str, Any] = {"run": str(self.run_folder)}
-        for panel in panels:
-            if panel.tag in curves:
-                value = curves[panel.tag].last_mean() * panel.factor
-                result[panel.tag] = value
-                print(f"{panel.title}: {value:.3g}")
-        return result
+        means: dict[str, dict[str, float]] = {}
+        for label, runs in groups.items():
+            means[label] = {}
+            for panel in panels:
+                ends = [curves[f][panel.tag].last_mean() for f in runs
+                        if panel.tag in curves[f]]  # fmt: skip
+                if ends:
+                    means[label][panel.tag] = panel.factor * sum(ends) / len(ends)
+        _print_means(panels, means)
+        return {"runs": [str(folder) for folder in self.runs], "means": means}
+
+
+def _title(groups: Mapping[str, Sequence[Path]]) -> str:
+    return next(iter(groups)) if len(groups) == 1 else f"{len(groups)} settings"
+
+
+def _print_means(
+    panels: Sequence[Panel], means: Mapping[str, Mapping[str, float]]
+) -> None:
+    """The last tenth of each curve, one column per setting."""
+    from rich.table import Table
+
+    from solo.cli.tables import print_table
+
+    table = Table("mean of the last tenth", *means)
+    for panel in panels:
+        if any(panel.tag in found for found in means.values()):
+            cells = [
+                f"{found[panel.tag]:.3g}" if panel.tag in found else "-"
+                for found in means.values()
+            ]
+            table.add_row(panel.title, *cells)
+    print_table(table)
 
 
 def _panels() -> tuple[Panel, ...]:
-    from solo.viewer.training_picture import Panel
+    from solo.pictures.curves import Panel
 
     return (
         Panel("Train/mean_episode_length", "episode length, steps of 1000", 1.0, 800.0),
@@ -87,7 +129,7 @@ def _panels() -> tuple[Panel, ...]:
         Panel("Curriculum/terrain_levels/mean", "terrain level"),
         Panel("Curriculum/assist", "upright torque, share"),
         Panel("Train/mean_reward", "return"),
-        Panel("Policy/mean_std", "deviation of actions"),
+        Panel("Policy/mean_std", "action std"),
         Panel("Loss/amp_style_reward", "style reward"),
         Panel("Loss/teacher_disagreement", "distance to the teacher, squared"),
         Panel("Loss/recon_height_cm", "map error, cm"),
@@ -96,13 +138,14 @@ def _panels() -> tuple[Panel, ...]:
 
 
 def _num_envs(folder: Path) -> int:
-    """Environments of all processes of a run."""
+    """Number of environments of a run."""
+    run = read_json(folder / CONFIG, "Give the folder of a run of `solo train`.")
     try:
-        run = json.loads((folder / "run.json").read_text())
-        stage = ("teacher", "student", "perceptive").index(run["stage"])
-        return run["num_envs"] or run["profile"]["num_envs"][stage]
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        # Runs of 0.1.0 name them only where they are not the profile's.
+        stages = ("teacher", "student", "perceptive")
+        return run["num_envs"] or run["profile"]["num_envs"][stages.index(run["stage"])]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SoloError(
-            f"Cannot read 'run.json' in {str(folder)!r}: {error!r}. Give the folder of "
+            f"Cannot read {CONFIG!r} in {str(folder)!r}: {error!r}. Give the folder of "
             "a run of `solo train`."
         ) from error

@@ -1,4 +1,4 @@
-"""``solo train pack``: a run as something to give away."""
+"""``solo train pack``: a run as a small folder to share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo.cli.checks import check_run
 from solo.errors import SoloError
 
 
@@ -15,9 +16,9 @@ from solo.errors import SoloError
 class TrainPack:
     """Write a run's last checkpoint to a small folder of its own.
 
-    What only an exact resume needs is left out: the state of the environments and the
-    discriminator's memory. Later stages, `solo eval` and `solo export` take the folder
-    as they take the run.
+    It drops what only an exact resume needs: the state of the environments and the
+    discriminator's replay buffer. Later stages, `solo eval` and `solo export` accept
+    the folder like a run.
     """
 
     run_folder: Annotated[Positional[Path], arg(metavar="RUN")]
@@ -31,6 +32,7 @@ class TrainPack:
         """Write the folder and return its sizes."""
         if self.output is None:
             raise SoloError("--output is missing: give the path of a new folder.")
+        check_run(self.run_folder)
 
         from solo.stages.pack import pack_run
 

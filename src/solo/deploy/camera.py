@@ -33,6 +33,43 @@ class DepthImage:
     """Counts the frames of the camera."""
 
 
+MAX_SHIFT_PX = 12.0
+"""How far a ray may lie from where training had it, raw pixels.
+
+Chosen because it is two pixels of the paper's network image (640 / 113). How far units
+of one camera differ was not looked at: no device was there.
+"""
+
+
+def check_intrinsics(
+    cfg: DepthContract, fx: float, fy: float, cx: float, cy: float
+) -> None:
+    """Compare a camera with the one of training.
+
+    Args:
+        cfg: The camera of training.
+        fx: Horizontal focal length, pixels.
+        fy: Vertical focal length.
+        cx: Column of the optical axis; pixel ``i`` covers ``[i, i + 1)``.
+        cy: Row of the optical axis.
+
+    Raises:
+        SoloError: The image would show things in other places.
+    """
+    columns, rows = np.array([0.0, cfg.width]), np.array([0.0, cfg.height])
+    shift_px = max(
+        np.abs(cfg.fx * (columns - cx) / fx + cfg.cx - columns).max(),
+        np.abs(cfg.fy * (rows - cy) / fy + cfg.cy - rows).max(),
+    )
+    if not shift_px <= MAX_SHIFT_PX:
+        raise SoloError(
+            f"The camera has fx {fx:.1f}, fy {fy:.1f}, cx {cx:.1f}, cy {cy:.1f}; the "
+            f"policy was trained with {cfg.fx:g}, {cfg.fy:g}, {cfg.cx:g}, {cfg.cy:g}. "
+            f"Pixels would be off by {shift_px:.0f} (allowed {MAX_SHIFT_PX:g}). Use "
+            "the camera of training, or a bundle trained with this one."
+        )
+
+
 class DepthSource(Protocol):
     """Where the newest image comes from: `Capture`, or a replay."""
 
@@ -162,4 +199,5 @@ class Capture:
                     self._newest = self._processor(frame)
                     self.num_frames += 1
         except Exception as error:  # A dead thread must show as stale depth.
-            self.failure = f"{type(error).__name__}: {error}"
+            kind = "" if isinstance(error, SoloError) else f"{type(error).__name__}: "
+            self.failure = f"{kind}{error}"

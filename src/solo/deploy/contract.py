@@ -33,6 +33,8 @@ class JointContract:
     """Upper limit of the position, rad."""
     vel_limit: np.ndarray
     """Largest speed of the motor, rad/s."""
+    effort_limit: np.ndarray
+    """Largest torque of the motor, Nm."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -71,6 +73,14 @@ class DepthContract:
     """Columns of the raw stream (paper)."""
     height: int = 480
     """Rows of the raw stream (paper)."""
+    fx: float = 384.0
+    """Horizontal focal length of the raw stream, pixels, as in training."""
+    fy: float = 384.0
+    """Vertical focal length."""
+    cx: float = 320.0
+    """Column of the optical axis; pixel ``i`` covers ``[i, i + 1)``."""
+    cy: float = 240.0
+    """Row of the optical axis."""
     output_width: int = 113
     """Columns of the network's input (paper)."""
     output_height: int = 64

@@ -7,7 +7,6 @@ either whole or not there.
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 from collections.abc import Mapping
@@ -17,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from solo.deploy.contract import Contract
+from solo.deploy.phase import Phase, Request
 from solo.errors import SoloError
-from solo.files import write_json, written_aside
+from solo.files import read_json, read_npz, write_json, written_aside
 
 VERSION = 1
 """Of the record; a log of another version is refused."""
@@ -196,11 +196,64 @@ def read_log(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             f"{str(folder)!r} is not the log of a run: it has no run.json with parts. "
             "Give the folder that `solo deploy --log` wrote."
         )
-    meta = json.loads((folder / "run.json").read_text())
+    hint = "Give the folder that `solo deploy --log` wrote, as it was."
+    meta = read_json(folder / "run.json", hint)
     if meta.get("version") != VERSION:
         raise SoloError(
             f"The log {str(folder)!r} has version {meta.get('version')}; this program "
             f"reads version {VERSION}. Replay it with the program that wrote it."
         )
-    loaded = [dict(np.load(part)) for part in parts]
-    return meta, {k: np.concatenate([p[k] for p in loaded]) for k in loaded[0]}
+    loaded = [read_npz(part, hint) for part in parts]
+    try:
+        return meta, {k: np.concatenate([p[k] for p in loaded]) for k in loaded[0]}
+    except (KeyError, ValueError) as error:
+        raise SoloError(
+            f"The parts of the log {str(folder)!r} do not fit together: {error}. {hint}"
+        ) from error
+
+
+def check_log(
+    folder: Path,
+    meta: Mapping[str, Any],
+    records: Mapping[str, np.ndarray],
+    contract: Contract,
+) -> None:
+    """Refuse a log of another robot or rate, and one whose records are not ours.
+
+    Raises:
+        SoloError: It does not fit the contract.
+    """
+    names = meta.get("joint_names")
+    if names != list(contract.joints.names):
+        listed = ", ".join(map(str, names)) if isinstance(names, list) else names
+        raise SoloError(
+            f"The log {str(folder)!r} is of a robot with the joints {listed}; the "
+            f"policy has {', '.join(contract.joints.names)}. Replay it with its own "
+            "policy."
+        )
+    if meta.get("control_hz") != contract.control_hz:
+        raise SoloError(
+            f"The log {str(folder)!r} has {meta.get('control_hz')} Hz; the policy has "
+            f"{contract.control_hz:g} Hz. Replay it with its own policy."
+        )
+    times = records.get("time_s", np.empty(0))
+    expected = record_fields(contract)
+    expected.pop("depth_mm", None)  # A log of a blind policy has none.
+    if "depth_mm" in records and contract.needs_depth:
+        expected = record_fields(contract)
+    for name, (shape, dtype) in expected.items():
+        found = records.get(name, np.empty(()))
+        if found.shape != (len(times), *shape) or found.dtype != dtype:
+            raise SoloError(
+                f"The log {str(folder)!r} is damaged: {name} has shape "
+                f"{list(found.shape)} and type {found.dtype}; expected "
+                f"{[len(times), *shape]} and {np.dtype(dtype)}."
+            )
+    is_ordered = np.isfinite(times).all() and (np.diff(times) >= 0.0).all()
+    is_known = np.isin(records["request"], list(Request)).all()
+    has_start = meta.get("start", "IDLE") in Phase.__members__
+    if not (len(times) and is_ordered and is_known and has_start):
+        raise SoloError(
+            f"The log {str(folder)!r} is damaged: its times do not increase, or it has "
+            "requests or phases that do not exist."
+        )

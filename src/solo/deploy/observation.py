@@ -1,16 +1,19 @@
-"""Proprioception from measured quantities, in the order of docs/conventions.md.
+"""What a policy looks at: windows of proprioception and depth.
 
-Base angular velocity, projected gravity, command, joint position minus default, joint
-velocity, previous action: 3 + 3 + 3 + 25 + 25 + 25 = 84 numbers for the G1.
+Proprioception is, in the order of docs/conventions.md, base angular velocity, projected
+gravity, command, joint position minus default, joint velocity, previous action:
+3 + 3 + 3 + 25 + 25 + 25 = 84 numbers for the G1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from solo.deploy.contract import JointContract
+from solo.deploy.camera import DepthImage, DepthWindow
+from solo.deploy.contract import Contract, JointContract
 from solo.deploy.drivers.protocols import RobotState
 
 TERMS = (
@@ -86,8 +89,18 @@ class Observation:
     """Newest depth image [64, 113], float32, 0 to 1, invalid 0; None if blind."""
     depth_window: np.ndarray | None
     """Four images, four ticks apart, oldest first [4, 64, 113]; None if blind."""
-    is_new_depth: bool = False
-    """Whether the newest image arrived since the last tick."""
+
+
+class Policy(Protocol):
+    """Maps what was observed to an action. It may keep a state between ticks."""
+
+    def reset(self) -> None:
+        """Forget the past: called when walking begins."""
+        ...
+
+    def step(self, observation: Observation) -> np.ndarray:
+        """Action [joints]: offsets from the default pose in units of action scale."""
+        ...
 
 
 class Window:
@@ -110,3 +123,40 @@ class Window:
             self._values[:-1] = self._values[1:]
             self._values[-1] = value
         return self._values.copy()
+
+
+class Observer:
+    """Proprioception and depth of the last control steps."""
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+        size = 9 + 3 * len(contract.joints.names)
+        self._window = Window(contract.proprioception_frames, size)
+        self._depth_window = DepthWindow(contract.depth)
+
+    def reset(self) -> None:
+        """Begin anew: the next values stand in for older ones."""
+        self._window.reset()
+        self._depth_window.reset()
+
+    def observe(
+        self,
+        state: RobotState,
+        image: DepthImage | None,
+        command: np.ndarray,
+        last_action: np.ndarray,
+    ) -> Observation:
+        """The observation of this control step; call it once per step.
+
+        Args:
+            state: What the robot measured.
+            image: The newest image; not looked at if the policy is blind.
+            command: Velocity command vx, vy, wz [3].
+            last_action: Action of the previous step [joints].
+        """
+        proprioception = assemble(state, command, last_action, self.contract.joints)
+        window = self._window.push(proprioception)
+        if not self.contract.needs_depth or image is None:
+            return Observation(proprioception, window, None, None)
+        depth_window = self._depth_window.push(image.depth)
+        return Observation(proprioception, window, image.depth, depth_window)

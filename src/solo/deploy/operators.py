@@ -1,18 +1,23 @@
 """Devices to steer with: gamepad, keyboard and the G1's own remote control.
 
-Gamepad and keyboard are read in a thread. It looks at the device at least every 50 ms
+Gamepad and keyboard are read in a thread. It looks at the device at least every 25 ms
 and stamps the time; when the device is unplugged or the terminal closed it ends, the
 stamp grows old and the runtime sees a lost command.
+
+Of several requests between two reads the most severe is handed out: stop, damp, walk,
+stand up. A button for damp or stop asks for it as long as it is held down.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import struct
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,14 +27,30 @@ from solo.deploy.phase import Request
 from solo.errors import SoloError
 
 
+def most_severe(pressed: Iterable[Request], held: Iterable[Request]) -> Request:
+    """What the operator asks for.
+
+    Args:
+        pressed: Requests whose buttons went down since the last read.
+        held: Requests whose buttons are down now; only damp and stop count.
+    """
+    lasting = (request for request in held if request >= Request.DAMP)
+    return max((*pressed, *lasting), default=Request.NONE)
+
+
 class _DeviceOperator:
     """Reads a file descriptor in a thread."""
+
+    POLL_S = 0.025
+    """How long to wait for data at most. A key's escape sequence comes in one piece or
+    in pieces closer than this, also over a network."""
 
     def __init__(self, cfg: CommandCfg | None = None) -> None:
         self.cfg = cfg or CommandCfg()
         self._lock = threading.Lock()
         self._velocity = [0.0, 0.0, 0.0]
-        self._request = Request.NONE
+        self._pressed: set[Request] = set()
+        self._held: set[Request] = set()
         self._alive_s = -float("inf")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
@@ -43,7 +64,8 @@ class _DeviceOperator:
     def read(self, now: float) -> OperatorInput:
         del now  # The thread stamps the time.
         with self._lock:
-            request, self._request = self._request, Request.NONE
+            request = most_severe(self._pressed, self._held)
+            self._pressed.clear()
             vx, vy, wz = self._velocity
             return OperatorInput(self._alive_s, (vx, vy, wz), request)
 
@@ -55,7 +77,7 @@ class _DeviceOperator:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                ready, _, _ = select.select([self._fd], [], [], 0.05)
+                ready, _, _ = select.select([self._fd], [], [], self.POLL_S)
                 data = os.read(self._fd, 512) if ready else None
             except OSError:  # Unplugged.
                 break
@@ -63,8 +85,7 @@ class _DeviceOperator:
                 break
             with self._lock:
                 self._alive_s = time.monotonic()
-                if data:
-                    self._handle(data)
+                self._handle(data or b"")
         with self._lock:
             self._velocity = [0.0, 0.0, 0.0]
 
@@ -77,6 +98,7 @@ class _DeviceOperator:
         raise NotImplementedError
 
     def _handle(self, data: bytes) -> None:
+        """Decode what arrived; called with nothing when nothing did for a while."""
         raise NotImplementedError
 
 
@@ -125,8 +147,11 @@ class Gamepad(_DeviceOperator):
                 self._set_axis(
                     index, 0.0 if abs(share) < self.DEADZONE else sign * share
                 )
-            elif kind == 1 and value and number in self.BUTTONS:
-                self._request = self.BUTTONS[number]
+            elif kind & 0x7F == 1 and number in self.BUTTONS:
+                request = self.BUTTONS[number]
+                (self._held.add if value else self._held.discard)(request)
+                if value and kind == 1:  # The rest is how it was when it was opened.
+                    self._pressed.add(request)
 
     def close(self) -> None:
         super().close()
@@ -139,7 +164,7 @@ class Keyboard(_DeviceOperator):
     """Keys of the terminal; each press changes the velocity by a tenth of its range.
 
     w s: forward, back. a d: left, right. q e: turn. Space: halt. 1: stand up. 2: walk.
-    0: damp. Escape: stop.
+    0: damp. Escape: stop. Keys that send several bytes, such as arrows, do nothing.
     """
 
     STEPS: ClassVar = {
@@ -156,11 +181,16 @@ class Keyboard(_DeviceOperator):
         "0": Request.DAMP,
         "\x1b": Request.STOP,
     }
+    SEQUENCE: ClassVar = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O[ -~])")
+    """What a terminal sends for an arrow or a function key."""
+    BEGUN: ClassVar = re.compile(r"\x1b(\[[0-?]*[ -/]*|O)?$")
+    """The beginning of a sequence, or Escape itself."""
 
     def __init__(self, cfg: CommandCfg | None = None, fd: int | None = None) -> None:
         super().__init__(cfg)
         self._given_fd, self._restore = fd, None
         self._shares = [0.0, 0.0, 0.0]
+        self._rest = ""
 
     def _open(self) -> int:
         import termios
@@ -177,7 +207,13 @@ class Keyboard(_DeviceOperator):
         return fd
 
     def _handle(self, data: bytes) -> None:
-        for key in data.decode("ascii", "ignore").lower():
+        text = self._rest + data.decode("ascii", "ignore")
+        text, self._rest = self.SEQUENCE.sub("", text), ""
+        begun = self.BEGUN.search(text)
+        if data and begun and "\x1b" not in text[: begun.start()]:
+            self._rest = text  # If nothing follows, it was Escape.
+            return
+        for key in text.lower():
             if key in self.STEPS:
                 index, sign = self.STEPS[key]
                 share = round(self._shares[index] + 0.1 * sign, 1)
@@ -185,7 +221,7 @@ class Keyboard(_DeviceOperator):
             elif key == " ":
                 self._shares = [0.0, 0.0, 0.0]
             elif key in self.REQUESTS:
-                self._request = self.REQUESTS[key]
+                self._pressed.add(self.REQUESTS[key])
         for index, share in enumerate(self._shares):
             self._set_axis(index, share)
 
@@ -208,27 +244,41 @@ REMOTE_BUTTONS = {
 
 
 class UnitreeRemote:
-    """The G1's own remote control, whose data comes with every state of the robot."""
+    """The G1's own remote control, whose data comes with every state of the robot.
+
+    A remote that is switched off reads as zeros. One that is out of reach may leave
+    its last data standing: no hand holds a stick still to the last bit, so a stick that
+    is out without any change counts as lost. A remote that was lost with its sticks at
+    rest cannot be told from one that nobody touches.
+    """
+
+    MAX_FROZEN_S = 1.0
+    """How long a stick may be out without a change in any bit."""
+    REST = 0.1
+    """Share of the range in which a stick counts as at rest."""
 
     def __init__(self, robot: Robot, cfg: CommandCfg | None = None) -> None:
         self.cfg, self._robot = cfg or CommandCfg(), robot
         self._keys, self._alive_s = 0, -float("inf")
+        self._last, self._change_s = b"", -float("inf")
 
     def start(self) -> None:
         """Nothing to open: the robot is."""
 
     def read(self, now: float) -> OperatorInput:
-        """Decode the newest state; a remote that is switched off reads as zeros."""
+        """Decode the newest state."""
         del now
         state = self._robot.read()
         if state is None or len(state.remote) < 24 or not any(state.remote[:2]):
             return OperatorInput(self._alive_s)
-        self._alive_s = state.time_s
+        if state.remote != self._last:
+            self._last, self._change_s = state.remote, state.time_s
         keys, lx, rx, _, _, ly = struct.unpack_from("<H5f", state.remote, 2)
-        pressed, self._keys = keys & ~self._keys, keys
-        request = next(
-            (r for bit, r in REMOTE_BUTTONS.items() if pressed >> bit & 1), Request.NONE
-        )
+        is_out = max(abs(lx), abs(rx), abs(ly)) > self.REST
+        if not is_out or state.time_s - self._change_s <= self.MAX_FROZEN_S:
+            self._alive_s = state.time_s
+        new, self._keys = keys & ~self._keys, keys
+        request = most_severe(_requests(new), _requests(keys))
         shares = (ly, -lx, -rx)
         low, high = self.cfg.low, self.cfg.high
         vx, vy, wz = (
@@ -239,3 +289,8 @@ class UnitreeRemote:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def _requests(keys: int) -> list[Request]:
+    """What the keys of the G1's remote ask for."""
+    return [request for bit, request in REMOTE_BUTTONS.items() if keys >> bit & 1]

@@ -1,21 +1,65 @@
-"""Keeps the record of every tick, and writes it out when something goes wrong."""
+"""What a tick looks like from outside, and the record of it that is kept."""
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from solo.deploy.camera import DepthImage
 from solo.deploy.command import OperatorInput
 from solo.deploy.contract import Contract
+from solo.deploy.drivers.protocols import JointCommand, RobotState
 from solo.deploy.log import LogWriter, Ring, RunLog
+from solo.deploy.loop import LoopStats
+from solo.deploy.phase import Phase
 from solo.deploy.safety import Fault, fault_bits
-from solo.deploy.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from solo.deploy.bundle.policy import PolicyView
 
 MAX_POST_MORTEMS = 20
 """Files per run; a fault that comes and goes must not fill the disk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The last tick, for those who watch.
+
+    The runtime replaces its snapshot and never changes one, and nobody else writes to
+    its arrays: a dashboard can poll it from any thread without holding up the loop.
+    """
+
+    time_s: float
+    """When the tick began."""
+    phase: Phase
+    """Phase of the runtime."""
+    faults: tuple[Fault, ...]
+    """What was wrong."""
+    state: RobotState | None
+    """What the robot measured."""
+    image: DepthImage | None
+    """What the camera saw."""
+    command: np.ndarray
+    """Velocity command vx, vy, wz [3] that the policy saw."""
+    action: np.ndarray
+    """Action of the policy [joints]."""
+    target: JointCommand | None
+    """What was sent to the robot; None if nothing."""
+    stats: LoopStats
+    """Deadline accounting; the one part that goes on counting."""
+    note: str
+    """Why the last request was refused; empty if it was not."""
+    wanted: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Velocity that the operator asked for, before clamping; m/s, m/s, rad/s."""
+    ages_s: tuple[float, float, float] = (np.inf, np.inf, np.inf)
+    """Age of robot state, depth image and operator input."""
+    view: PolicyView | None = None
+    """What the policy thought in its last step; None if it does not tell."""
 
 
 class Recorder:
@@ -46,6 +90,7 @@ class Recorder:
         self._folder, self._run_log, self._writer = folder, run_log, writer
         self._ring = Ring(contract, round(post_mortem_s * contract.control_hz))
         self._active: set[str] = set()
+        self._first = _next_number(folder) if folder is not None else 0
 
     def add(
         self,
@@ -78,7 +123,8 @@ class Recorder:
             return
         if self.num_post_mortems >= MAX_POST_MORTEMS:
             return
-        path = self._folder / f"fault-{self.num_post_mortems:02d}-{fault.name}.npz"
+        number = self._first + self.num_post_mortems
+        path = self._folder / f"fault-{number:02d}-{fault.name}.npz"
         described = {
             "fault": np.array(fault.name),
             "reaction": np.array(fault.reaction.name.lower()),
@@ -88,6 +134,12 @@ class Recorder:
         }
         if self._writer.put(path, {**self._ring.copy(), **described}):
             self.num_post_mortems += 1
+
+
+def _next_number(folder: Path) -> int:
+    """One more than the last run's, so that nothing is overwritten."""
+    found = [re.match(r"fault-(\d+)-", path.name) for path in folder.glob("fault-*")]
+    return max((int(match[1]) + 1 for match in found if match), default=0)
 
 
 def _record(

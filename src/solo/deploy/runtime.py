@@ -10,13 +10,15 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from solo.deploy.camera import DepthImage, DepthSource
-from solo.deploy.command import CommandFilter, Operator, OperatorInput
+from solo.deploy.command import CommandCfg, CommandFilter, Operator, OperatorInput
 from solo.deploy.contract import Contract
 from solo.deploy.drivers.protocols import (
     JointCommand,
@@ -25,21 +27,57 @@ from solo.deploy.drivers.protocols import (
     damping_command,
 )
 from solo.deploy.loop import FixedRateLoop
-from solo.deploy.observer import Observer
+from solo.deploy.observation import Observer, Policy
 from solo.deploy.phase import Phase, Request, next_phase
-from solo.deploy.policy import Policy
-from solo.deploy.recorder import Recorder
-from solo.deploy.runtime_cfg import RuntimeCfg
+from solo.deploy.recorder import Recorder, Snapshot
 from solo.deploy.safety import (
+    RATE_TICKS,
     Fault,
-    JointPatience,
     Reaction,
+    SafetyCfg,
     check_action,
     check_ages,
+    check_health,
+    check_pace,
     check_state,
     worst,
 )
-from solo.deploy.snapshot import Snapshot
+from solo.deploy.watches import (
+    Believable,
+    DepthWatch,
+    Patience,
+    StateWatch,
+    TargetLimiter,
+)
+
+
+@dataclass(frozen=True)
+class RuntimeCfg:
+    """What the operator may choose. None of it is stated in the paper."""
+
+    start: Phase = Phase.IDLE
+    """Phase to start in; damping on a real robot."""
+    stand_up_s: float = 2.0
+    """Duration of the ramp to the default pose.
+
+    Chosen because no joint of a G1 then moves faster than 2 rad/s from any usual pose.
+    """
+    blend_s: float = 0.6
+    """Time in which the policy takes over from the default pose: its actions grow from
+    nothing to their full size.
+
+    Chosen because an action of 1 rad then moves a target by 0.05 rad per tick at most.
+    """
+    damping_scale: float = 2.0
+    """Damping of the damping phase, as a multiple of the policy's.
+
+    Chosen because the robot sinks slowly and the gain stays within what PD control at
+    1 kHz can track on the lightest motors.
+    """
+    safety: SafetyCfg = field(default_factory=SafetyCfg)
+    """Limits and reactions."""
+    command: CommandCfg = field(default_factory=CommandCfg)
+    """Limits of the velocity command."""
 
 
 class Runtime:
@@ -80,11 +118,20 @@ class Runtime:
         self._damping = damping_command(
             num_joints, self.cfg.damping_scale * contract.joints.kd
         )
-        self._patience = JointPatience(self.cfg.safety)
+        safety, period_s = self.cfg.safety, contract.period_s
+        self._patience = Patience(safety, period_s)
+        self._action_patience = Patience(safety, period_s)
+        self._state_watch, self._depth_watch = StateWatch(safety), DepthWatch(safety)
+        self._believable = Believable(safety, contract.joints)
+        self.limiter = TargetLimiter(safety, contract.joints)
+        """Limits the targets, and counts how often it had to."""
         self._observer = Observer(contract)
         self._filter = CommandFilter(self.cfg.command, contract.period_s)
         self._action = np.zeros(num_joints)
         self._ramp_start, self._ramp_s = contract.joints.default_pos, 0.0
+        self._blend_s = np.inf
+        self._times_s: deque[float] = deque(maxlen=RATE_TICKS + 1)
+        self._is_stopping = False
         self._note = ""
         self.snapshot = self._watch(-np.inf, None, None, None)
         """The last tick; replaced, never changed, so that it can be read anywhere."""
@@ -125,15 +172,22 @@ class Runtime:
             "phase": self.phase.name.lower(),
             "phase_ticks": {p.name.lower(): n for p, n in self.phase_ticks.items()},
             "faults": dict(self.recorder.fault_counts),
+            "slowed_targets": self.limiter.num_slowed,
+            "clipped_torques": self.limiter.num_clipped,
             "post_mortems": self.recorder.num_post_mortems,
             **self.loop.stats.summary(),
         }
 
+    def stop(self) -> None:
+        """Damp at once and end the run; may be called from a signal handler."""
+        self._is_stopping = True
+        self._write(self._damping)
+
     def tick(self, now: float) -> bool:
         """One step at time ``now``; false when the run is over."""
         begin = time.perf_counter()
-        cfg, joints = self.cfg, self.contract.joints
-        faults: list[Fault] = []
+        cfg = self.cfg
+        faults = self._check_pace(now)
         state = self._read(faults)
         image = self.depth.newest() if self.depth is not None else None
         wish = self.operator.read(now)
@@ -142,21 +196,28 @@ class Runtime:
             now - image.time_s if image is not None else np.inf,
             now - wish.time_s,
         )
-        request = self._granted(wish.request, ages)
+        bad_depth = self._depth_watch.check(image)
+        request = self._granted(wish.request, ages, bad_depth)
+        if self._is_stopping:
+            request = Request.STOP
         is_walking = self.phase == Phase.WALKING
         faults += check_ages(
             cfg.safety,
             ages[0],
             ages[1] if is_walking and self.contract.needs_depth else None,
-            ages[2] if is_walking else 0.0,
+            ages[2] if self._is_stiff else 0.0,
         )
+        if is_walking and self.contract.needs_depth:
+            faults += bad_depth
+        believed = state
         if state is not None:
-            found = check_state(cfg.safety, joints, state)
-            faults += self._patience.lasting(found, now)
-        self._enter(next_phase(self.phase, request, worst(faults), self.is_up), state)
+            faults += self._check(state, now)
+            believed = self._believable(state)
+        phase = next_phase(self.phase, request, worst(faults), self.is_up)
+        self._enter(phase, believed)
 
         is_held = worst(faults) == Reaction.HOLD
-        target = self._act(state, image, wish, is_held, faults)
+        target = self._act(now, believed, image, wish, is_held, faults)
         if target is not None and not self._write(target):
             faults.append(self._robot_error(f"writing failed: {self._note}"))
             self._enter(Phase.STOPPED, state)
@@ -166,12 +227,44 @@ class Runtime:
         self.recorder.add(self.snapshot, wish, ages, begin)
         return self.phase != Phase.STOPPED
 
-    def _granted(self, request: Request, ages: tuple[float, float, float]) -> Request:
+    @property
+    def _is_stiff(self) -> bool:
+        return self.phase in (Phase.STAND_UP, Phase.WALKING)
+
+    def _check_pace(self, now: float) -> list[Fault]:
+        """Whether the loop keeps up; a pause matters only where motors are stiff."""
+        self._times_s.append(now)
+        period_s = self.contract.period_s
+        found = check_pace(self.cfg.safety, period_s, self._times_s)
+        if any(fault.name == "pause" for fault in found):
+            self._times_s.clear()
+            return found if self._is_stiff else []
+        return found
+
+    def _check(self, state: RobotState, now: float) -> list[Fault]:
+        """What is wrong with the state; brief excesses do not count."""
+        safety = self.cfg.safety
+        problems = [
+            safety.fault(name, message) for name, message in state.problems.items()
+        ]
+        found = check_state(safety, self.contract.joints, state)
+        found += self._state_watch.check(state)
+        if state.health is not None:
+            found += check_health(safety, state.health)
+        return problems + self._patience.lasting(found, now)
+
+    def _granted(
+        self,
+        request: Request,
+        ages: tuple[float, float, float],
+        bad_depth: list[Fault],
+    ) -> Request:
         """Refuse to walk while depth or the operator is missing."""
         if request != Request.WALK or self.phase != Phase.STAND_UP:
             return request
         depth_age = ages[1] if self.contract.needs_depth else None
         missing = check_ages(self.cfg.safety, 0.0, depth_age, ages[2])
+        missing += bad_depth if self.contract.needs_depth else []
         self._note = "; ".join(f"{m.name}: {m.message}" for m in missing)
         return Request.NONE if missing else request
 
@@ -184,12 +277,15 @@ class Runtime:
         self._action = np.zeros(self._num_joints)
         if phase == Phase.STAND_UP and state is not None:
             self._ramp_start, self._ramp_s = state.joint_pos.copy(), 0.0
+            self.limiter.reset()
         if phase == Phase.WALKING:
+            self._blend_s = 0.0
             self.policy.reset()
             self._observer.reset()
 
     def _act(
         self,
+        now: float,
         state: RobotState | None,
         image: DepthImage | None,
         wish: OperatorInput,
@@ -203,33 +299,35 @@ class Runtime:
         if state is None or self.phase in (Phase.DAMPING, Phase.STOPPED):
             return self._damping
         if self.phase == Phase.STAND_UP:
-            share = min(self._ramp_s / self.cfg.stand_up_s, 1.0)
-            share = share * share * (3.0 - 2.0 * share)  # Starts and ends at rest.
+            share = _ease(self._ramp_s, self.cfg.stand_up_s)
             if not is_held:
                 self._ramp_s += self.contract.period_s
-            return self._track(
-                self._ramp_start + share * (joints.default_pos - self._ramp_start)
-            )
+            ramp = joints.default_pos - self._ramp_start
+            return self._track(self._ramp_start + share * ramp, state)
         command = self._filter.step((0.0, 0.0, 0.0) if is_held else wish.velocity)
         try:
             seen = self._observer.observe(state, image, command, self._action)
             action = np.asarray(self.policy.step(seen), dtype=np.float64)
-            found = check_action(self.cfg.safety, joints, action)
+            found = check_action(self.cfg.safety, joints, action, self._action)
+            found = self._action_patience.lasting(found, now)
         except Exception as error:  # Whatever a policy does, the robot must not fall.
             message = f"{type(error).__name__}: {error}"
-            found = [Fault("policy_error", self.cfg.safety.policy_error, message)]
+            found = [self.cfg.safety.fault("policy_error", message)]
             action = self._action
         faults += found
         if worst(found) >= Reaction.DAMP:
             self._enter(next_phase(self.phase, Request.NONE, worst(found), True), state)
             return self._damping
         if not found:
-            self._action = action
-        return self._track(joints.targets(self._action))
+            # The policy sees as its last action what was done of it.
+            self._blend_s += self.contract.period_s
+            self._action = _ease(self._blend_s, self.cfg.blend_s) * action
+        return self._track(joints.targets(self._action), state)
 
-    def _track(self, target: np.ndarray) -> JointCommand:
+    def _track(self, target: np.ndarray, state: RobotState) -> JointCommand:
         joints, zeros = self.contract.joints, np.zeros(self._num_joints)
-        return JointCommand(target, zeros, joints.kp, joints.kd, zeros)
+        allowed = self.limiter(target, state)
+        return JointCommand(allowed, zeros, joints.kp, joints.kd, zeros)
 
     def _read(self, faults: list[Fault]) -> RobotState | None:
         try:
@@ -241,13 +339,15 @@ class Runtime:
     def _write(self, target: JointCommand) -> bool:
         try:
             self.robot.write(target)
+            if self._is_stopping:  # A signal may have come while it was being written.
+                self.robot.write(self._damping)
         except Exception as error:
             self._note = f"{type(error).__name__}: {error}"
             return False
         return True
 
     def _robot_error(self, message: str) -> Fault:
-        return Fault("robot_error", self.cfg.safety.robot_error, message)
+        return self.cfg.safety.fault("robot_error", message)
 
     def _watch(
         self,
@@ -265,3 +365,9 @@ class Runtime:
             wish.velocity if wish is not None else (0.0, 0.0, 0.0), ages_s,
             view if self.phase == Phase.WALKING else None,
         )  # fmt: skip
+
+
+def _ease(time_s: float, duration_s: float) -> float:
+    """From 0 to 1 within a duration, at rest at both ends; 1 if there is none."""
+    share = min(time_s / duration_s, 1.0) if duration_s > 0.0 else 1.0
+    return share * share * (3.0 - 2.0 * share)

@@ -1,9 +1,15 @@
-"""A whole run: devices are started, the loop runs, everything is closed again."""
+"""A whole run: devices are started, the loop runs, everything is closed again.
+
+Signals that would end the program damp the robot within the same moment and end the run
+in order; a second one ends the program at once. Ctrl-Z does nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +20,13 @@ from solo.deploy.drivers.protocols import Camera, Robot
 from solo.deploy.health import MemoryLog
 from solo.deploy.log import LogWriter, RunLog
 from solo.deploy.loop import ask_for_priority
-from solo.deploy.policy import Policy
+from solo.deploy.observation import Policy
 from solo.deploy.recorder import Recorder
-from solo.deploy.runtime import Runtime
-from solo.deploy.runtime_cfg import RuntimeCfg
+from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.errors import SoloError
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that end a run: Ctrl-C, kill, a terminal that closes, Ctrl-\\."""
 
 
 class Session:
@@ -54,6 +62,8 @@ class Session:
         self._faults, self._log, self._realtime = faults, log, realtime
         self.runtime: Runtime | None = None
         """The runtime, while it runs; a dashboard polls its ``snapshot``."""
+        self.signal = ""
+        """Name of the signal that ended the run."""
 
     def run(
         self, max_ticks: int | None = None, on_tick: Callable[[], None] | None = None
@@ -66,7 +76,8 @@ class Session:
 
         Returns:
             How the run went: the phase it ended in, faults, deadline accounting with
-            the causes of late ticks, memory at start, middle and end, depth frames.
+            the causes of late ticks, memory at start, middle and end, depth frames, the
+            signal that ended it.
 
         Raises:
             SoloError: A device or a folder cannot be used.
@@ -79,7 +90,7 @@ class Session:
             if on_tick is not None:
                 on_tick()
 
-        with ExitStack() as stack:
+        with self._signals(), ExitStack() as stack:
             writer = LogWriter()
             stack.callback(writer.close)
             recorder = self._recorder(writer, stack)
@@ -105,9 +116,31 @@ class Session:
                 ask_for_priority()
             result = self.runtime.run(max_ticks, watch)
             result["memory_mb"] = memory.summary()
+        result["signal"] = self.signal
         result["log_failure"] = writer.failure
         result["depth_frames"] = capture.num_frames if capture is not None else 0
         return result
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let signals damp the robot; Python allows it in the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, _frame: object) -> None:
+            if self.runtime is None or self.signal:
+                raise KeyboardInterrupt  # Nothing moves yet, or it is damping already.
+            self.signal = signal.Signals(number).name
+            self.runtime.stop()
+
+        before = {number: signal.signal(number, handle) for number in STOPPING}
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _recorder(self, writer: LogWriter, stack: ExitStack) -> Recorder:
         if self._faults is not None:

@@ -4,14 +4,16 @@ mjlab imports it by itself through the entry-point group ``mjlab.tasks``, so its
 ``train``, ``play`` and ``list-envs`` know our tasks too.
 
 mjlab does so while it is being imported. Packages of ours that use mjlab therefore
-import it before anything else (this one, ``solo.robots`` and ``solo.sim``): whichever
-is asked for first, none is found half loaded. For the same reason modules that are
-reached from here import from each other's modules, not from the packages' shortcuts.
+import it before anything else (this one, ``solo.robots``, ``solo.sim``,
+``solo.motions`` and ``solo.tasks``): whichever is asked for first, none is found half
+loaded. For the same reason modules that are reached from here import from each other's
+modules, not from the packages' shortcuts.
 """
 
 import mjlab  # noqa: F401 - Must be first, see above.
 
-from solo.envs import mjlab_hooks, tasks
+from solo.envs import mjlab_hooks
 
 mjlab_hooks.install()
-tasks.register()
+
+from solo import mjlab_tasks  # noqa: E402, F401 - Registers; it needs what is above.

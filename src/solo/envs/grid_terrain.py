@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ class GridTerrainCfg(TerrainEntityCfg):
     """Terrain that is generated as one height grid."""
 
     scene: TerrainSceneCfg = field(default_factory=TerrainSceneCfg)
-    """Variants, levels, sizes and seed, or strips (`solo.terrains.strip`)."""
+    """Variants, levels, sizes and seed, or strips (`solo.terrains.strips.strip`)."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     """Robots on a variant relative to the others; 1, as in the paper, if not named."""
@@ -87,17 +88,17 @@ def robot_shares(variants: Sequence[str], weights: Mapping[str, float]) -> np.nd
     """Share of the robots on each variant, [columns]; mjlab puts one on each at least.
 
     Raises:
-        SoloError: A weight names no variant of the scene, or is not positive.
+        SoloError: A weight names no variant of the scene, or is not a positive number.
     """
     for name, weight in weights.items():
         if name not in variants:
             raise unknown_name(
                 "terrain", name, variants, "Weights are for terrains of the scene."
             )
-        if not weight > 0.0:
+        if not 0.0 < weight < math.inf:
             raise SoloError(
-                f"The weight of terrain {name!r} is {weight:g}; it must be above 0. "
-                "Leave it out for the same share as the others."
+                f"The weight of terrain {name!r} is {weight:g}; it must be finite and "
+                "above 0. Leave it out for the same share as the others."
             )
     shares = np.array([weights.get(name, 1.0) for name in variants])
     return shares / shares.sum()

@@ -24,7 +24,6 @@ from mjlab.viewer import ViewerConfig
 
 from solo.envs import mdp
 from solo.envs.commands_cfg import make_command
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.events_cfg import PUSH, make_events, start_gently
 from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.names import BODY_CONTACT, COMMAND, FALL, FEET_CONTACT
@@ -32,6 +31,7 @@ from solo.envs.observations_cfg import Stage, make_observations
 from solo.envs.rewards_cfg import make_rewards
 from solo.robots.build import make_entity_cfg
 from solo.robots.robot_cfg import RobotCfg
+from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.sim.native import SoloSimulationCfg
 from solo.terrains.scene import TerrainSceneCfg
 

@@ -15,9 +15,9 @@ from mjlab.tasks.velocity import mdp as velocity_mdp
 from mjlab.utils.noise import UniformNoiseCfg
 
 from solo.envs import mdp
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.names import COMMAND, FEET_CONTACT
 from solo.robots.robot_cfg import RobotCfg
+from solo.sensors.depth.cfg import DepthSensorCfg
 
 Stage = Literal["teacher", "student", "perceptive"]
 

@@ -4,7 +4,7 @@ It is a second free body beside the robot. Physics, the depth camera and the hei
 all read its one pose; its size is that of the one geom in the model.
 
 It needs the native backend, which has contacts of its own for boxes on height fields
-(``solo.sim.height_field_box``). MuJoCo stops at 50 contacts, all at one end of the box,
+(``solo.sim.height_field.box``). MuJoCo stops at 50 contacts, all at one end of the box,
 and throws a box at rest into the air; MuJoCo Warp does the same.
 """
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +22,23 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.envs.mdp.actions import JointPositionAction
 
-from solo.algorithms.perception import DEPTH
-from solo.deploy.bundle import Bundle, load_bundle
-from solo.deploy.bundle_policy import BundlePolicy
+from solo.deploy.bundle.load import Bundle, load_bundle
+from solo.deploy.bundle.policy import BundlePolicy
 from solo.deploy.camera import DepthImage, DepthProcessor
 from solo.deploy.command import CommandCfg, ScriptedOperator
 from solo.deploy.contract import reorder
 from solo.deploy.drivers.protocols import DepthFrame, JointCommand, RobotState
 from solo.deploy.phase import Phase
-from solo.deploy.runtime import Runtime
-from solo.deploy.runtime_cfg import RuntimeCfg
+from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.envs.names import COMMAND
 from solo.errors import SoloError
 from solo.evaluation.perceptive import MEASURES, TRUE_GROUPS, shared_out
 from solo.evaluation.policy_source import PolicySource
+from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import Policy
-from solo.evaluation.starts import Start
-from solo.robots import get_robot
+from solo.reconstruction.perceiver import DEPTH
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.perception_cfg import CameraMountCfg, DepthCameraCfg
+from solo.runs.run import robot_of_bundle
 
 TIMESTEP_S = 0.005
 """Physics step (paper); a bundle knows its control rate alone."""
@@ -101,7 +98,6 @@ class BundleRollouts(Policy):
             for value in (term._offset, term._scale)
         )
         self._kp, self._kd = _gains(robot, contract.joints.names)
-        self._stride = int(bundle.metadata["height_map"]["reconstructed_stride"])
         self._step = 0
         self._run = shared_out(env) or (lambda work, num_items: work(0, 0, num_items))
         self._robots = [SlotRobot() for _ in range(env.num_envs)]
@@ -197,10 +193,10 @@ class BundleRollouts(Policy):
     def _compare(
         self, slot: int, runtime: Runtime, height: np.ndarray, velocity: np.ndarray
     ) -> None:
-        policy, every = runtime.policy, slice(None, None, self._stride)
+        policy = runtime.policy
         assert isinstance(policy, BundlePolicy)
         assert policy.view is not None
-        error = np.abs(policy.view.height_map - height)[every, every].mean()
+        error = np.abs(policy.view.height_map - height).mean()
         self._errors["height_map_l1_m"][slot] = error
         error = np.linalg.norm(policy.view.velocity - velocity)
         self._errors["reconstructed_velocity_error"][slot] = error
@@ -226,7 +222,7 @@ def bundle_source(path: Path) -> PolicySource:
             f"{1 / TIMESTEP_S:g} Hz can be stepped at whole fractions of that alone. "
             "Give the checkpoint of its run instead."
         )
-    robot = _with_camera(get_robot(meta["robot"]), meta["depth"])
+    robot = robot_of_bundle(meta)
 
     def make(env: ManagerBasedRlEnv) -> Policy:
         return BundleRollouts(bundle, env, robot)
@@ -247,16 +243,6 @@ def bundle_source(path: Path) -> PolicySource:
             "training": {k: training[k] for k in ("profile", "seed", "iteration")},
         },
     )
-
-
-def _with_camera(robot: RobotCfg, depth: Mapping[str, Any]) -> RobotCfg:
-    """The robot with camera and mount of a bundle's metadata."""
-    camera = DepthCameraCfg(**{f.name: depth[f.name] for f in fields(DepthCameraCfg)})
-    mount = depth["mount"]
-    mount = CameraMountCfg(
-        mount["body"], tuple(mount["pos_m"]), mount["pitch_down_deg"]
-    )
-    return replace(robot, depth_camera=camera, camera_mount=mount)
 
 
 def _gains(robot: RobotCfg, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -16,14 +16,13 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from solo.algorithms.perception import DEPTH
 from solo.envs.events_cfg import PUSH, make_events
 from solo.errors import unknown_name
 from solo.evaluation.policy_source import PolicySource
-from solo.evaluation.protocols import Cell, Protocol, Range
+from solo.evaluation.protocols import Cell, Protocol, Range, Start
 from solo.evaluation.rollout import LANES, StepReport
 from solo.evaluation.sim_env import SimEnv, make_sim_env
-from solo.evaluation.starts import Start
+from solo.reconstruction.perceiver import DEPTH
 from solo.robots.robot_cfg import RobotCfg
 
 PUSH_EVERY_S = (3.0, 5.0)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from solo.errors import SoloError
+from solo.results import LevelCurve
 from solo.stages import curves
 
 TAG = "Curriculum/terrain_levels/mean"
@@ -24,33 +21,6 @@ LAST_SHARE = 0.1
 iterations oscillate."""
 
 
-@dataclass(frozen=True, eq=False)
-class LevelCurve:
-    """Mean curriculum level over the iterations of a run."""
-
-    name: str
-    iterations: np.ndarray
-    """int64 [T], increasing."""
-    levels: np.ndarray
-    """float64 [T]."""
-
-    @property
-    def final_level(self) -> float:
-        """Mean over the last tenth of the curve."""
-        count = max(1, round(LAST_SHARE * len(self.levels)))
-        return float(self.levels[-count:].mean())
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "name": self.name,
-            "iterations": self.iterations.tolist(),
-            "levels": self.levels.tolist(),
-            "final_level": self.final_level,
-            "highest_level": float(self.levels.max()),
-        }
-
-
 def read_curve(folder: Path, name: str | None = None) -> LevelCurve:
     """Read the curve of a run.
 
@@ -63,7 +33,13 @@ def read_curve(folder: Path, name: str | None = None) -> LevelCurve:
             f"The folder {str(folder)!r} has no curve {TAG!r}. Give the folder of a "
             "run of `solo train` that logs to TensorBoard and has done an iteration."
         )
-    return LevelCurve(name or folder.resolve().name, curve.iterations, curve.values)
+    return LevelCurve(
+        name=name or folder.resolve().name,
+        iterations=tuple(curve.iterations.tolist()),
+        levels=tuple(curve.values.tolist()),
+        final_level=curve.last_mean(LAST_SHARE),
+        highest_level=float(curve.values.max()),
+    )
 
 
 def read_curves(folders: Sequence[Path], names: Sequence[str] = ()) -> list[LevelCurve]:

@@ -22,16 +22,15 @@ import torch
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
 from solo.evaluation.conditions import ConditionEnv
-from solo.evaluation.protocols import Cell
-from solo.evaluation.rollout import Outcome, Rollout, StepReport
+from solo.evaluation.protocols import Cell, Start
+from solo.evaluation.rollout import StepReport
 from solo.evaluation.sim_env import SimEnv
-from solo.evaluation.starts import Start
-from solo.evaluation.strip_env import StripEnv
 from solo.files import written_aside
 from solo.gl import NoGraphicsError, has_gl
+from solo.results import Outcome, Rollout
 from solo.terrains.cutout import Cutout, cut_out
 
-JobEnv = SimEnv | ConditionEnv | StripEnv
+JobEnv = SimEnv | ConditionEnv
 """An environment of a job."""
 
 FOLDER = "failures"
@@ -158,7 +157,7 @@ class RecordedEnv:
 def write_failures(
     folder: Path, cell: Cell, failures: Iterable[Failure], robot: str
 ) -> list[str]:
-    """Write recordings of a job, and a strip of pictures of each where there is GL.
+    """Write recordings of a job, with pictures and a video of each where there is GL.
 
     A recording is ``failures/JOB-INDEX.npz``, with ``-WALK`` behind it for a walk that
     is not the first one. It has ``robot``, the fields of `Failure`, and in place of
@@ -194,10 +193,10 @@ def write_failures(
 
 
 def _draw(paths: Sequence[Path]) -> None:
-    """Write strips beside recordings; silently none where nothing can be drawn."""
+    """Write pictures beside recordings; silently none where nothing can be drawn."""
     if not paths or not has_gl():
         return
-    from solo.viewer.failure_frames import write_strips
+    from solo.pictures.failures import write_pictures
 
     with suppress(NoGraphicsError):
-        write_strips(paths)
+        write_pictures(paths)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from solo.errors import SoloError
-from solo.evaluation.evaluate import evaluate
+from solo.evaluation.evaluate import evaluate, total_times, without_rollouts
 from solo.evaluation.metrics import paired_difference, summarise_levels
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Protocol
-from solo.evaluation.results import RESULT
-from solo.files import write_json
+from solo.result_files import RESULT, write_result
+from solo.results import Evaluation, Levels
 
 
 def evaluate_levels(
@@ -21,7 +22,7 @@ def evaluate_levels(
     second: Sequence[PolicySource],
     folder: Path,
     **settings: Any,
-) -> dict[str, Any]:
+) -> Levels:
     """Evaluate one or two sets of policies.
 
     Args:
@@ -44,27 +45,16 @@ def evaluate_levels(
             "pairs need as many of both."
         )
 
-    def run(source: PolicySource) -> dict[str, Any]:
+    def run(source: PolicySource) -> Evaluation:
         found = evaluate(protocol, source, folder / source.slug, **settings)
-        cells = [
-            {k: v for k, v in c.items() if k != "rollouts"} for c in found["cells"]
-        ]
-        return {**found, "cells": cells, "aggregates": summarise_levels(cells)}
+        cells = tuple(without_rollouts(job, source.slug) for job in found.cells)
+        return replace(found, cells=cells, aggregates=summarise_levels(cells))
 
-    sets = {"first": [run(s) for s in first], "second": [run(s) for s in second]}
-    runs = [*sets["first"], *sets["second"]]
-    env_steps = sum(found["env_steps"] for found in runs)
-    wall_time_s = sum(found["wall_time_s"] for found in runs)
-    result: dict[str, Any] = {
-        **sets,
-        "env_steps": env_steps,
-        "wall_time_s": wall_time_s,
-        "env_steps_per_s": env_steps / wall_time_s,
-    }
+    sets = [tuple(run(source) for source in side) for side in (first, second)]
+    paired = {}
     if second:
-        a, b = (
-            [found["aggregates"] for found in found_in] for found_in in sets.values()
-        )
-        result["paired"] = paired_difference(a, b)
-    write_json(folder / RESULT, result)
+        a, b = ([found.aggregates for found in side] for side in sets)
+        paired = paired_difference(a, b)
+    result = Levels(*sets, paired=paired, **total_times([*sets[0], *sets[1]]))
+    write_result(folder / RESULT, result)
     return result

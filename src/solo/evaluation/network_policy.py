@@ -10,8 +10,8 @@ import torch
 from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 
+from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy
-from solo.evaluation.starts import Start
 
 
 class NetworkPolicy(Policy):
@@ -22,7 +22,7 @@ class NetworkPolicy(Policy):
     """
 
     def __init__(self, model: MLPModel, groups: Sequence[str], num_slots: int) -> None:
-        self._model, self._groups = model.eval(), tuple(groups)
+        self.model, self._groups = model.eval(), tuple(groups)
         self._states: list[Any] = [None] * -(-num_slots // LANES)
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
@@ -40,7 +40,7 @@ class NetworkPolicy(Policy):
             groups = {name: observations[name][rows] for name in self._groups}
             size = len(next(iter(groups.values())))
             part = TensorDict(groups, batch_size=[size])
-            self._model.reset(hidden_state=state)
-            actions.append(self._model(part))
-            self._states[block] = self._model.get_hidden_state()
+            self.model.reset(hidden_state=state)
+            actions.append(self.model(part))
+            self._states[block] = self.model.get_hidden_state()
         return torch.cat(actions), {}

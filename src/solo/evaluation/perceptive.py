@@ -6,16 +6,26 @@ the student never sees them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from mjlab.envs import ManagerBasedRlEnv
+from rsl_rl.models import MLPModel
 
-from solo.algorithms.perception import (
+from solo.evaluation.network_policy import NetworkPolicy
+from solo.evaluation.protocols import Start
+from solo.evaluation.rollout import LANES, Policy
+from solo.networks.student import StudentModel
+from solo.reconstruction.networks.interface import (
+    Outputs,
+    ReconstructionIoCfg,
+    Reconstructor,
+    State,
+)
+from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
+from solo.reconstruction.perceiver import (
     DEPTH,
     MAP,
     PROPRIOCEPTION,
@@ -24,25 +34,8 @@ from solo.algorithms.perception import (
     TRUE_VELOCITY,
     VELOCITY,
     WINDOW,
-    full_map,
-    kept_cells,
 )
-from solo.evaluation.network_policy import NetworkPolicy
-from solo.evaluation.policy_source import PolicySource
-from solo.evaluation.rollout import LANES, Policy
-from solo.evaluation.starts import Start
-from solo.export.checkpoint import load_policy
-from solo.networks.reconstruction.interface import (
-    Outputs,
-    ReconstructionIoCfg,
-    Reconstructor,
-    State,
-)
-from solo.networks.reconstruction.query_reconstructor import QueryReconstructor
-from solo.networks.student import StudentModel
-from solo.robots import get_robot
 from solo.sim.native import NativeSimulation
-from solo.stages.perceptive_cfg import with_camera
 
 MEASURES = ("height_map_l1_m", "reconstructed_velocity_error")
 """What policies that reconstruct measure; see ``docs/metrics.md``."""
@@ -60,8 +53,9 @@ Run = Callable[[Callable[[int, int, int], None], int], None]
 class PerceptivePolicy(Policy):
     """Reconstructor and student, on `LANES` slots at a time; see `NetworkPolicy`.
 
-    The Query Reconstructor keeps the visual tokens of older images, as on a robot; the
-    others start from the window in each step, as they were trained.
+    The Query Reconstructor keeps the visual tokens of older images, as on a robot, and
+    baselines with a memory of the episode keep that; the others start from the window
+    in each step, as they were trained.
     """
 
     def __init__(
@@ -76,7 +70,7 @@ class PerceptivePolicy(Policy):
         Args:
             student: Acts.
             reconstructor: Estimates the ground and the velocity.
-            num_slots: Number of slots, a multiple of `LANES`.
+            num_slots: Number of slots; evaluations have a multiple of `LANES`.
             run: Shares out the blocks among threads, see `shared_out`; None for one
                 after the other.
         """
@@ -84,11 +78,17 @@ class PerceptivePolicy(Policy):
         self._student = NetworkPolicy(student, STUDENT_GROUPS, num_slots)
         self._reconstructor = reconstructor.eval()
         self._states: list[State | None] = [
-            reconstructor.initial_state(LANES)
+            reconstructor.initial_state(min(LANES, num_slots - first))
             if isinstance(reconstructor, QueryReconstructor)
+            or reconstructor.episode_memory
             else None
-            for _ in range(num_slots // LANES)
+            for first in range(0, num_slots, LANES)
         ]
+
+    @property
+    def model(self) -> MLPModel:
+        """The student's network."""
+        return self._student.model
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
         """Forget what was seen and felt in some slots."""
@@ -128,7 +128,7 @@ class PerceptivePolicy(Policy):
         groups = {
             PROPRIOCEPTION: window[:, -1],
             VELOCITY: estimate["velocity"],
-            MAP: full_map(estimate["height"], io),
+            MAP: io.fill(estimate["height"]),
         }
         truth = (part[name] for name in TRUE_GROUPS)
         return groups | estimate_errors(estimate, io, *truth), state
@@ -155,43 +155,9 @@ def estimate_errors(
         velocity: True velocity [B, 3].
 
     Returns:
-        ``height_map_l1_m`` [B], the mean over the reconstructed cells, and
+        ``height_map_l1_m`` [B], the mean over the map acted on, and
         ``reconstructed_velocity_error`` [B], the length of the difference, m/s.
     """
-    height = (estimate["height"] - kept_cells(height_map, io)).abs()
+    height = (io.fill(estimate["height"]) - height_map).abs()
     difference = torch.linalg.vector_norm(estimate["velocity"] - velocity, dim=-1)
     return dict(zip(MEASURES, (height.mean(dim=(-2, -1)), difference), strict=True))
-
-
-def perceptive_source(checkpoint: Path, run: Mapping[str, Any]) -> PolicySource:
-    """A checkpoint of the perceptive stage, with the camera it was trained with.
-
-    Raises:
-        SoloError: It cannot be read, or does not fit its run's settings.
-    """
-    trained = load_policy(checkpoint)
-    student, reconstructor = trained.student, trained.reconstructor
-    io, (timestep, decimation) = reconstructor.io, run["profile"]["physics"]
-
-    def make(env: ManagerBasedRlEnv) -> Policy:
-        device = env.device
-        return PerceptivePolicy(
-            student.to(device), reconstructor.to(device), env.num_envs, shared_out(env)
-        )
-
-    return PolicySource(
-        name=f"{checkpoint.resolve().parent.name}/{checkpoint.name}",
-        kind="perceptive",
-        robot=with_camera(get_robot(run["robot"]), io),
-        stage="perceptive",
-        groups=GROUPS,
-        make=make,
-        physics=(timestep, decimation),
-        checkpoint=checkpoint,
-        sha256=hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
-        details={
-            "reconstructor": run.get("reconstructor", {}).get("name"),
-            "depth_shape": list(io.depth_shape),
-            "map_stride": io.map_stride,
-        },
-    )

@@ -1,9 +1,8 @@
-"""Who is evaluated: a baseline agent, a checkpoint of a run, or an exported bundle."""
+"""What is evaluated: a baseline agent, a run, or an exported bundle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,23 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.agents import AGENTS, Agent, make_agent
-from solo.errors import SoloError, unknown_name
+from solo.envs.observations_cfg import GROUPS
+from solo.evaluation.network_policy import NetworkPolicy
+from solo.evaluation.perceptive import GROUPS as PERCEPTIVE_GROUPS
+from solo.evaluation.perceptive import PerceptivePolicy, shared_out
 from solo.evaluation.policy_source import PolicySource
+from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import Policy
-from solo.evaluation.starts import Start
-from solo.evaluation.trained import LOADERS, read_run
+from solo.networks.student import StudentModel
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
-from solo.stages.run_folder import CONFIG, find_checkpoint
+from solo.runs import open_run
+from solo.runs.folder import BUNDLE, check_policy, find_checkpoint
+from solo.runs.run import Run
 
 
 def open_policy(name: str, robot: str = "g1") -> PolicySource:
-    """Find a policy: an agent, a run folder, a checkpoint or a bundle ``*.onnx``.
+    """Find a policy: an agent, or whatever `solo.runs.open_run` takes.
 
     Args:
         name: As on the command line.
@@ -33,24 +37,47 @@ def open_policy(name: str, robot: str = "g1") -> PolicySource:
     """
     if name in AGENTS:
         return _agent_source(name, get_robot(robot))
-    path = Path(name)
-    if not path.exists():
-        raise SoloError(
-            f"Unknown policy {name!r}. Allowed: {', '.join(AGENTS)}, a run's folder, a "
-            "checkpoint model_*.pt or a bundle *.onnx. Check the path."
-        )
-    if path.suffix == ".onnx":
+    check_policy(name)
+    path = find_checkpoint(name)
+    if path.suffix == BUNDLE:
         from solo.evaluation.bundle import bundle_source  # Needs onnxruntime.
 
         return bundle_source(path)
-    checkpoint = find_checkpoint(path)
-    run = read_run(checkpoint.parent / CONFIG)
-    stage = run["stage"]
-    if stage not in LOADERS:
-        raise unknown_name(
-            "stage", stage, LOADERS, f"{str(checkpoint)!r} cannot be evaluated yet."
+    return _run_source(open_run(path))
+
+
+def _run_source(run: Run) -> PolicySource:
+    networks, is_perceptive = run.networks, run.stage == "perceptive"
+
+    def make(env: ManagerBasedRlEnv) -> Policy:
+        actor = networks.actor.to(env.device)
+        if not is_perceptive:
+            return NetworkPolicy(actor, GROUPS[run.stage], env.num_envs)
+        assert isinstance(actor, StudentModel)
+        assert networks.reconstructor is not None
+        return PerceptivePolicy(
+            actor, networks.reconstructor.to(env.device), env.num_envs, shared_out(env)
         )
-    return LOADERS[stage](checkpoint, run)
+
+    details = {}
+    if networks.reconstructor is not None:
+        io = networks.reconstructor.io
+        details = {
+            "reconstructor": run.state["reconstructor"]["name"],
+            "depth_shape": list(io.depth_shape),
+            "map_stride": io.map_stride,
+        }
+    return PolicySource(
+        name=f"{run.path.resolve().parent.name}/{run.path.name}",
+        kind=run.stage,
+        robot=run.robot,
+        stage=run.stage,
+        groups=PERCEPTIVE_GROUPS if is_perceptive else GROUPS[run.stage],
+        make=make,
+        checkpoint=run.path,
+        sha256=run.sha256,
+        details=details,
+    )
 
 
 class AgentPolicy(Policy):

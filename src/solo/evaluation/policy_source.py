@@ -32,7 +32,10 @@ class PolicySource:
     """Observation groups that are needed."""
     make: Callable[[ManagerBasedRlEnv], Policy]
     physics: tuple[float, int] = (0.005, 4)
-    """Physics step in seconds, and steps per control step."""
+    """Physics step in seconds, and steps per control step.
+
+    The paper's, also for what a profile trained with larger steps.
+    """
     checkpoint: Path | None = None
     sha256: str | None = None
     """Of the checkpoint."""

@@ -18,19 +18,25 @@ What the paper leaves open, and how it is read here:
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
 
 from solo.errors import SoloError
+from solo.evaluation.metrics import NUM_LEVELS
+from solo.results import Evaluation, Job, Rollout
+from solo.terrains.scene import TerrainSceneCfg
 from solo.terrains.variants import VARIANTS, get_variant
+from solo.terrains.voids import VOID_VARIANTS
 
 Range = tuple[float, float]
 
-NUM_LEVELS = 10
-"""Levels of the curriculum."""
-
 
 @dataclass(frozen=True)
-class StartCfg:
+class StartRangeCfg:
     """How rollouts begin; see the head of this file."""
 
     offset_m: float = 0.5
@@ -70,9 +76,53 @@ class Cell:
         return f"{self.terrain}-{self.patch_m:g}m-{self.difficulty:.3f}"
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """State and command at the start of one rollout."""
+
+    index: int
+    """Number of the rollout within its job."""
+    patch: int
+    """Row of the scene: a patch, a strip or a leg."""
+    offset_m: np.ndarray
+    """From the origin of the patch, x and y, [2]."""
+    joint_scale: np.ndarray
+    """Of the default pose, [joints]."""
+    forward_m_s: float
+    """Forward command."""
+    seed: tuple[int, ...]
+    """Seed of whatever a policy draws in this rollout."""
+    patch_at_m: float = 0.0
+    """Where the patch begins along the way of the job."""
+    column: int = 0
+    """Column of the scene."""
+
+    @property
+    def x_m(self) -> float:
+        """Place along the way of the job."""
+        return self.patch_at_m + float(self.offset_m[0])
+
+
+Wave = Sequence[tuple[Start, Rollout]]
+"""Rollouts of a job that were begun together."""
+
+OnStep = Callable[[Sequence[Start | None], np.ndarray, Mapping[str, np.ndarray]], None]
+"""Called before each step with the rollout of each slot, None where it waits, its place
+along the way [B], and what the policy measured there."""
+
+
 @dataclass(frozen=True)
 class Protocol:
-    """An evaluation as data."""
+    """An evaluation as data: its jobs, and the scene, starts, command and end of each.
+
+    This one has jobs on patches of the training's terrains; `StripProtocol` and
+    `RouteProtocol` are others.
+    """
+
+    follows_line: ClassVar[bool] = False
+    """Whether the command leads back to the centre line; else it is straight ahead."""
+    records_landings: ClassVar[bool] = False
+    """Whether every touch-down beside holes is kept."""
 
     name: str
     """What results are labelled with."""
@@ -89,7 +139,7 @@ class Protocol:
     forward_m_s: Range = (0.4, 1.0)
     """Forward command, drawn once per rollout; sideways and heading are zero."""
     limits: LimitsCfg = field(default_factory=LimitsCfg)
-    start: StartCfg = field(default_factory=StartCfg)
+    start: StartRangeCfg = field(default_factory=StartRangeCfg)
     seed: int = 0
     """Seed of starts, commands and terrain."""
     num_patches: int = 10
@@ -138,6 +188,74 @@ class Protocol:
         """Seed of the random terrains; trainings have small seeds."""
         return 1_000_000 + self.seed
 
+    def scene(self, cell: Any) -> TerrainSceneCfg:
+        """The ground of a job: a row of patches along +x, those to start on, and one
+        to end on.
+        """
+        return TerrainSceneCfg(
+            variants=(cell.terrain,),
+            num_levels=self.num_patches + 1,
+            patch_m=cell.patch_m,
+            seed=self.terrain_seed,
+            difficulty=cell.difficulty,
+        )
+
+    def limits_of(self, cell: Any) -> LimitsCfg:
+        """When the rollouts of a job end."""
+        return self.limits
+
+    def half_width_m(self, cell: Any) -> float:
+        """How far sideways of its origin a robot may get, and how far behind it."""
+        return cell.patch_m / 2
+
+    def turns(self, cell: Any) -> Sequence[tuple[float, float]] | None:
+        """Lengths, metres, and bends, radians, of patches that are the legs of one
+        way; None if each patch is a way of its own.
+        """
+        return None
+
+    def draw_start(self, cell: Any, index: int, num_joints: int) -> Start:
+        """Draw a start from the seed, the terrain's name and the index alone.
+
+        Every policy and every difficulty of a terrain gets the same starts, so
+        differences between them are not differences of luck.
+        """
+        seed = (self.seed, zlib.crc32(cell.terrain.encode()), index)
+        rng = np.random.default_rng(seed)
+        limit = self.start.offset_m
+        return Start(
+            index=index,
+            patch=index % self.num_patches,
+            offset_m=rng.uniform(-limit, limit, size=2),
+            forward_m_s=float(rng.uniform(*self.forward_m_s)),
+            joint_scale=rng.uniform(*self.start.joint_scale, size=num_joints),
+            seed=seed,
+        )
+
+    def starts(self, cell: Any, num_joints: int) -> list[Start]:
+        """The starts of all rollouts of a job."""
+        return [self.draw_start(cell, i, num_joints) for i in range(self.rollouts)]
+
+    def start_again(
+        self, cell: Any, start: Start, rollout: Rollout, num_joints: int
+    ) -> Start | None:
+        """Where a robot goes on after a rollout; None if the rollout was all."""
+        return None
+
+    def watch(self, cell: Any) -> OnStep | None:
+        """What is counted along the way of a job."""
+        return None
+
+    def describe_job(
+        self, job: Job, cell: Any, waves: Sequence[Wave], watch: OnStep | None
+    ) -> Job:
+        """Add what only this kind of protocol knows; ``job`` has the first wave."""
+        return job
+
+    def describe_all(self, found: Evaluation) -> Evaluation:
+        """The same of all jobs."""
+        return found
+
 
 STRESS = Protocol(
     name="stress",
@@ -180,5 +298,26 @@ EXTENT = Protocol(
 )
 """Descending stairs on the extent of training and on one never seen."""
 
-LEVEL_GROUPS = {"easy": range(0, 4), "medium": range(4, 7), "hard": range(7, 10)}
-"""Aggregate to its levels (paper)."""
+
+@dataclass(frozen=True)
+class FootholdProtocol(Protocol):
+    """Rollouts on holes whose touch-downs are kept, all on the same patch."""
+
+    records_landings: ClassVar[bool] = True
+
+    def _check_terrain(self, name: str) -> None:
+        if name not in VOID_VARIANTS:
+            raise SoloError(
+                f"Terrain {name!r} has no holes to step beside. Allowed: "
+                f"{', '.join(VOID_VARIANTS)}."
+            )
+
+
+FOOTHOLDS = FootholdProtocol(
+    name="footholds",
+    terrains=VOID_VARIANTS,
+    difficulties=(0.5,),
+    rollouts=32,
+    num_patches=1,
+)
+"""Not in the paper. One patch, so that all touch-downs can be drawn on it."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from solo.algorithms.perception import DEPTH
 from solo.evaluation.conditions import CONDITIONS, NOMINAL, Condition
-from solo.evaluation.evaluate import evaluate
+from solo.evaluation.evaluate import evaluate, total_times, without_rollouts
+from solo.evaluation.folder import describe
+from solo.evaluation.metrics import describe_cost
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import STRESS, Protocol
-from solo.evaluation.results import RESULT, describe
-from solo.files import write_json
+from solo.reconstruction.perceiver import DEPTH
+from solo.result_files import RESULT, write_result
+from solo.results import ConditionRow, Evaluation, Robustness
 
 ROBUSTNESS: Protocol = replace(STRESS, name="robustness", rollouts=32)
 """The stress test with fewer rollouts, which each condition repeats.
@@ -22,8 +23,6 @@ ROBUSTNESS: Protocol = replace(STRESS, name="robustness", rollouts=32)
 Not in the paper. 32 rollouts on eight terrains are 256 per condition: a success rate of
 50 % is then known to 6 percentage points.
 """
-
-MAP_ERROR = "height_map_l1_m"
 
 
 def evaluate_robustness(
@@ -33,7 +32,7 @@ def evaluate_robustness(
     conditions: Sequence[Condition] = tuple(CONDITIONS.values()),
     on_condition: Callable[[Condition], None] = lambda condition: None,
     **settings: Any,
-) -> dict[str, Any]:
+) -> Robustness:
     """Evaluate a policy under conditions; finished jobs found on disk are kept.
 
     Args:
@@ -55,12 +54,12 @@ def evaluate_robustness(
     for condition in (NOMINAL, *others):
         if not applies(condition, source):
             rows.append(
-                {
-                    "name": condition.name,
-                    "condition": condition.describe(),
-                    "is_applicable": False,
-                    "reason": "the policy has no depth camera",
-                }
+                ConditionRow(
+                    condition.name,
+                    condition.describe(),
+                    is_applicable=False,
+                    reason="the policy has no depth camera",
+                )
             )
             continue
         on_condition(condition)
@@ -69,17 +68,10 @@ def evaluate_robustness(
         )
         nominal = found if nominal is None else nominal
         rows.append(describe_row(condition, found, nominal))
-    run = [row for row in rows if row["is_applicable"]]
-    env_steps = sum(row["env_steps"] for row in run)
-    wall_time_s = sum(row["wall_time_s"] for row in run)
-    result = {
-        **describe(protocol, source),
-        "conditions": rows,
-        "wall_time_s": wall_time_s,
-        "env_steps": env_steps,
-        "env_steps_per_s": env_steps / wall_time_s,
-    }
-    write_json(folder / RESULT, result)
+    run = [row for row in rows if row.is_applicable]
+    config = describe(protocol, source)
+    result = Robustness(**config, conditions=tuple(rows), **total_times(run))
+    write_result(folder / RESULT, result)
     return result
 
 
@@ -89,71 +81,18 @@ def applies(condition: Condition, source: PolicySource) -> bool:
 
 
 def describe_row(
-    condition: Condition, found: Mapping[str, Any], nominal: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The result of one condition.
-
-    Args:
-        condition: The condition.
-        found: What `evaluate` returned.
-        nominal: The same of the nominal condition.
-
-    Returns:
-        ``success`` and ``measures`` over all jobs, ``cost`` against the nominal
-        condition, and the ``cells`` without single rollouts. ``failures`` are relative
-        to the folder of all conditions.
-    """
-    summary = found["summary"]
-    cells = []
-    for cell in found["cells"]:
-        kept = {k: v for k, v in cell.items() if k != "rollouts"}
-        files = [f"{condition.name}/{name}" for name in cell.get("failures", ())]
-        cells.append({**kept, "failures": files})
-    return {
-        "name": condition.name,
-        "condition": condition.describe(),
-        "is_applicable": True,
-        "success": summary["success"],
-        "worst": summary["worst"],
-        "measures": summary["measures"],
-        "cost": describe_cost(summary, nominal["summary"]),
-        "wall_time_s": found["wall_time_s"],
-        "env_steps": found["env_steps"],
-        "env_steps_per_s": found["env_steps_per_s"],
-        "cells": cells,
-    }
-
-
-def describe_cost(
-    summary: Mapping[str, Any], nominal: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Success lost against the nominal condition, and what the map error grew by.
-
-    Returns:
-        ``success_points`` in percentage points with the 95 % interval ``low`` to
-        ``high``, and ``height_map_l1_m`` in metres, None without a camera.
-    """
-    lost = rate_difference(nominal["success"], summary["success"])
-    errors = [s["measures"].get(MAP_ERROR) for s in (nominal, summary)]
-    grown = None if None in errors else errors[1] - errors[0]
-    names = ("success_points", "low", "high")
-    points = {n: 100.0 * v for n, v in zip(names, lost, strict=True)}
-    return {**points, MAP_ERROR: grown}
-
-
-def rate_difference(
-    first: Mapping[str, Any], second: Mapping[str, Any]
-) -> tuple[float, float, float]:
-    """First rate minus second with Newcombe's 95 % interval.
-
-    It is made of both Wilson intervals, so it holds near 0 and 1 as they do. That both
-    rates are of the same starts is not used: the interval is, if anything, too wide.
-
-    Args:
-        first: ``rate``, ``low`` and ``high`` of `solo.evaluation.metrics.success_rate`.
-        second: Those of the other.
-    """
-    p, q = first["rate"], second["rate"]
-    below = math.hypot(p - first["low"], second["high"] - q)
-    above = math.hypot(first["high"] - p, q - second["low"])
-    return p - q, p - q - below, p - q + above
+    condition: Condition, found: Evaluation, nominal: Evaluation
+) -> ConditionRow:
+    """The result of one condition, and its cost against the nominal one."""
+    assert found.summary is not None
+    assert nominal.summary is not None
+    return ConditionRow(
+        name=condition.name,
+        condition=condition.describe(),
+        success=found.summary.success,
+        worst=found.summary.worst,
+        measures=found.summary.measures,
+        cost=describe_cost(found.summary, nominal.summary),
+        **total_times([found]),
+        cells=tuple(without_rollouts(job, condition.name) for job in found.cells),
+    )

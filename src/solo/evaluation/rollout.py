@@ -6,7 +6,7 @@ so short rollouts are not over-counted. What counts of a rollout is each control
 from its start to the one that ended it, that one included; nothing afterwards.
 
 A rollout must not depend on the batch it is run in. Starts are drawn per rollout
-(`starts`), and vectorised arithmetic is kept from telling slots apart: a library may
+(`protocols`), and vectorised arithmetic is kept from telling slots apart: a library may
 round the last rows of a batch differently from the others. So batches are multiples of
 `LANES` and rollout i always runs in a slot whose number is i modulo `LANES`.
 """
@@ -16,29 +16,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
-from solo.evaluation.protocols import LimitsCfg
-from solo.evaluation.starts import Start
+from solo.evaluation.protocols import LimitsCfg, OnStep, Start
+from solo.results import Landing, Outcome, Rollout
+
+COUNT, PER_LANDING = "landings_beside_holes", ("landing_over_holes", "landing_shifted")
+"""Measures of touch-downs beside holes: their number, and what is per touch-down."""
 
 LANES = 32
 """Two registers of 16 floats, the widest that CPUs have: torch's loops go in pairs."""
-
-
-class Outcome(Enum):
-    """How a rollout ended; everything but success is a failure."""
-
-    SUCCESS = "success"
-    FALL = "fall"
-    TIME_OUT = "time_out"
-    LEFT_PATCH = "left_patch"
-    """Walked off sideways or backwards, where the ground is not the terrain's."""
-    DIVERGED = "diverged"
-    """The physics broke down; must not happen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,32 +43,8 @@ class StepReport:
     """bool [B]."""
     measures: Mapping[str, np.ndarray]
     """Name to values [B]."""
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """What became of one rollout."""
-
-    index: int
-    """Number within the job."""
-    outcome: Outcome
-    steps: int
-    """Control steps, the last one included."""
-    distance_m: float
-    """Where it ended along +x from the origin."""
-    sideways_m: float
-    """The same along y."""
-    forward_m_s: float
-    """Forward command."""
-    patch: int
-    """Which patch it started on."""
-    measures: Mapping[str, float]
-    """Means over its steps."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        values = {**vars(self), "outcome": self.outcome.value}
-        return values | {"measures": dict(self.measures)}
+    landings: Sequence[tuple[int, Landing]] = ()
+    """Slots and touch-downs of this step, where somebody asks for them."""
 
 
 class RolloutEnv(Protocol):
@@ -130,6 +96,7 @@ def run_rollouts(
     starts: Sequence[Start],
     limits: LimitsCfg,
     on_end: Callable[[Rollout], None] = lambda rollout: None,
+    on_step: OnStep | None = None,
 ) -> list[Rollout]:
     """Run all rollouts of a job to their end.
 
@@ -139,6 +106,7 @@ def run_rollouts(
         starts: One per rollout.
         limits: When they end.
         on_end: Called with each rollout that has ended.
+        on_step: Called before each step, see `OnStep`.
 
     Returns:
         The rollouts in the order of their starts.
@@ -146,7 +114,9 @@ def run_rollouts(
     queues = [deque(starts[lane :: env.lanes]) for lane in range(env.lanes)]
     running: list[Start | None] = [None] * env.num_slots
     steps = np.zeros(env.num_slots, dtype=np.int64)
+    x_m = np.zeros(env.num_slots)
     sums: dict[str, np.ndarray] = {}
+    landings: list[list[Landing]] = [[] for _ in range(env.num_slots)]
     max_steps = round(limits.time_s / env.step_s)
     finished: dict[int, Rollout] = {}
 
@@ -156,10 +126,12 @@ def run_rollouts(
             queue = queues[slot % env.lanes]
             running[slot] = queue.popleft() if queue else None
             steps[slot] = 0
+            landings[slot] = []
             for values in sums.values():
                 values[slot] = 0.0
             if (start := running[slot]) is not None:
                 begun[slot] = start
+                x_m[slot] = start.x_m
         if idle := [slot for slot in slots if slot not in begun]:
             policy.end(idle)
         if begun:
@@ -169,11 +141,16 @@ def run_rollouts(
     fill(range(env.num_slots))
     while any(start is not None for start in running):
         actions, seen = policy.act(env.observations())
+        if on_step is not None:
+            on_step(running, x_m, seen)
         report = env.step(actions)
+        x_m[:] = report.position_m[:, 0]
         steps += 1
         for name, values in {**report.measures, **seen}.items():
             # Slots that wait may hold anything; they are cleared when they begin.
             sums.setdefault(name, np.zeros(env.num_slots))[:] += values
+        for slot, landing in report.landings:
+            landings[slot].append(landing)
         outcomes = classify(report, steps, max_steps, limits.pass_m, env.half_patch_m)
         ended = []
         for slot, start in enumerate(running):
@@ -189,13 +166,28 @@ def run_rollouts(
                 sideways_m=float(report.position_m[slot, 1]),
                 forward_m_s=start.forward_m_s,
                 patch=start.patch,
-                measures={n: float(v[slot]) / taken for n, v in sums.items()},
+                measures=means({n: float(v[slot]) for n, v in sums.items()}, taken),
+                landings=tuple(landings[slot]),
             )
             on_end(finished[start.index])
             ended.append(slot)
         if ended:
             fill(ended)
     return [finished[start.index] for start in starts]
+
+
+def means(sums: Mapping[str, float], steps: int) -> dict[str, float]:
+    """Means over the steps of a rollout; of touch-downs, means over those.
+
+    A rollout without a touch-down beside holes has none of the latter.
+    """
+    landings = sums.get(COUNT)
+    found = {n: v / steps for n, v in sums.items() if n not in PER_LANDING}
+    if landings is not None:
+        found[COUNT] = landings
+    if landings:
+        found |= {n: sums[n] / landings for n in PER_LANDING}
+    return found
 
 
 def classify(

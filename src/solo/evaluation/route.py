@@ -10,115 +10,35 @@ seed and k alone, so a longer route begins like a shorter one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from solo.evaluation.protocols import Cell, Protocol, Range, StartCfg
-from solo.evaluation.strip_env import Track
+from solo.evaluation.metrics import summarise_route
+from solo.evaluation.protocols import (
+    Cell,
+    LimitsCfg,
+    OnStep,
+    Protocol,
+    Range,
+    Start,
+    StartRangeCfg,
+    Wave,
+)
 from solo.evaluation.strips import time_limit
-from solo.terrains.patch import CELL_M
-from solo.terrains.strip import Element, Strip, StripSceneCfg, make_strip
-from solo.terrains.strip_random import Rough
-from solo.terrains.strip_segments import Flat, Segment, Slope, Stairs
+from solo.results import MAP_ERROR, Evaluation, Job, MapErrors, Outcome, Rollout, Walk
+from solo.terrains.strips.route import PAD_M, draw_leg
+from solo.terrains.strips.strip import Element, StripSceneCfg
 
-SIGHT_M = 4.5
-"""How far a robot sees at most: the longest ray of the camera, and the camera's place
-on the robot."""
-ASIDE_M = 1.5
-"""How far from the line a robot may be at a bend and still see level ground alone."""
-PAD_M = SIGHT_M + ASIDE_M
-"""Level ground around a start line and behind a finish line, in every direction."""
-RUN_OUT_M = 1.0
-"""Level ground before a finish line, more than the height map reaches back."""
-LANDING_M = 1.0
-"""Level ground between two elements."""
-ELEMENTS_PER_LEG = 4
-"""All different. They are 60 % of the way, the rest is level ground."""
-MAX_TURN_DEG = 60.0
 HALF_WIDTH_M = 3.0
 """A robot that is farther from the line has left the way."""
 
 
-def _between(rng: np.random.Generator, low_m: float, high_m: float) -> float:
-    """A length in whole cells."""
-    cells = rng.integers(round(low_m / CELL_M), round(high_m / CELL_M), endpoint=True)
-    return round(int(cells) * CELL_M, 6)
-
-
-def _stairs(sign: int) -> Callable[[np.random.Generator], Segment]:
-    def draw(rng: np.random.Generator) -> Segment:
-        rise_m = round(0.01 * int(rng.integers(10, 16, endpoint=True)), 6)
-        run_m, count = (
-            _between(rng, 0.30, 0.40),
-            int(rng.integers(5, 10, endpoint=True)),
-        )
-        return Stairs(sign * rise_m, run_m, count, _name("stairs", sign))
-
-    return draw
-
-
-def _slope(sign: int) -> Callable[[np.random.Generator], Segment]:
-    def draw(rng: np.random.Generator) -> Segment:
-        degrees = float(rng.integers(5, 15, endpoint=True))
-        return Slope(sign * degrees, _between(rng, 3.0, 5.0), _name("slope", sign))
-
-    return draw
-
-
-def _name(kind: str, sign: int) -> str:
-    return f"{kind}_{'up' if sign > 0 else 'down'}"
-
-
-KINDS: dict[str, Callable[[np.random.Generator], Segment]] = {
-    "stairs_up": _stairs(1),
-    "stairs_down": _stairs(-1),
-    "slope_up": _slope(1),
-    "slope_down": _slope(-1),
-    "grass": lambda rng: Rough(_between(rng, 4.0, 7.0), 0.03, 0.15, "grass"),
-    "uneven": lambda rng: Rough(_between(rng, 3.0, 6.0), 0.08, 0.50, "uneven"),
-}
-"""What a leg is made of, all with the same chance. Sizes are those of parks and
-streets: steps of 10 to 16 cm, slopes of 5 to 15 degrees, tufts of 3 cm, bumps of 8."""
-
-
 @dataclass(frozen=True)
-class Leg:
-    """A straight piece of the route."""
-
-    strip: Strip
-    turn_deg: float
-    """Bend behind it, positive to the left."""
-
-
-def draw_leg(seed: int, index: int, scale: float = 1.0) -> Leg:
-    """Leg number `index` of the route of a seed.
-
-    Args:
-        seed: Of the route.
-        index: Number of the leg.
-        scale: Heights are this share of those drawn.
-    """
-    rng = np.random.default_rng((seed, index))
-    elements: list[Segment] = []
-    for kind in rng.choice(list(KINDS), size=ELEMENTS_PER_LEG, replace=False):
-        elements += [Flat(LANDING_M), KINDS[str(kind)](rng)]
-    turn_deg = float(rng.uniform(-MAX_TURN_DEG, MAX_TURN_DEG))
-    strip = make_strip(
-        tuple(elements[1:]),
-        approach_m=PAD_M,
-        run_out_m=RUN_OUT_M,
-        before_m=PAD_M,
-        after_m=PAD_M,
-        seed=(seed, index, 1),
-    )
-    return Leg(strip.scaled(scale), turn_deg)
-
-
-@dataclass(frozen=True)
-class StageLeg:
+class RouteLeg:
     """A leg as it stands in result files; places are along the stage."""
 
     begin_m: float
@@ -129,7 +49,7 @@ class StageLeg:
 
 
 @dataclass(frozen=True)
-class Stage(Cell):
+class RouteStage(Cell):
     """One job: some legs in a row."""
 
     begin_m: float
@@ -140,7 +60,7 @@ class Stage(Cell):
     """A robot that has not come so far after this time is stuck."""
     first_leg: int
     """Number of the first leg along the route."""
-    legs: tuple[StageLeg, ...]
+    legs: tuple[RouteLeg, ...]
 
     @property
     def name(self) -> str:
@@ -152,21 +72,18 @@ class Stage(Cell):
         begins = [leg.begin_m for leg in self.legs]
         return max(int(np.searchsorted(begins, x_m, side="right")) - 1, 0)
 
-    @property
-    def track(self) -> Track:
-        """How the legs follow each other."""
-        return Track(
-            np.array([leg.length_m for leg in self.legs]),
-            np.radians([leg.turn_deg for leg in self.legs]),
-        )
-
 
 @dataclass(frozen=True)
 class RouteProtocol(Protocol):
     """A walk along the route; its rollouts are robots, each of which walks all of it.
 
-    The one difficulty is the scale of all heights.
+    The one difficulty is the scale of all heights. In each stage all robots start at
+    rest on the first pad. Who falls or leaves the way starts again at rest at the
+    beginning of the next leg, in a second wave of rollouts, and so on until nobody has
+    a leg left. Who is stuck waits for the next stage.
     """
+
+    follows_line: ClassVar[bool] = True
 
     name: str = "route"
     terrains: tuple[str, ...] = ("route",)
@@ -177,7 +94,7 @@ class RouteProtocol(Protocol):
     """Width of a leg with its level surroundings."""
     forward_m_s: Range = (0.6, 1.0)
     """Of each robot, drawn once per stage."""
-    start: StartCfg = field(default_factory=lambda: StartCfg(offset_m=0.2))
+    start: StartRangeCfg = field(default_factory=lambda: StartRangeCfg(offset_m=0.2))
     length_m: float = 1500.0
     """Length of the route (paper)."""
     stage_m: float = 100.0
@@ -195,9 +112,9 @@ class RouteProtocol(Protocol):
         super().__post_init__()
 
     @cached_property
-    def cells(self) -> tuple[Stage, ...]:
+    def cells(self) -> tuple[RouteStage, ...]:
         """The stages in their order; no terrain is generated for it."""
-        stages: list[Stage] = []
+        stages: list[RouteStage] = []
         begin_m, index = 0.0, 0
         while begin_m < self.length_m - 1e-9:
             stage = self._draw_stage(len(stages), begin_m, index)
@@ -206,28 +123,103 @@ class RouteProtocol(Protocol):
             index += len(stage.legs)
         return tuple(stages)
 
-    def scene(self, stage: Stage) -> StripSceneCfg:
+    def scene(self, cell: RouteStage) -> StripSceneCfg:
         """The legs of one stage side by side."""
-        numbers = range(stage.first_leg, stage.first_leg + len(stage.legs))
+        numbers = range(cell.first_leg, cell.first_leg + len(cell.legs))
         strips = tuple(
-            draw_leg(self.terrain_seed, n, stage.difficulty).strip for n in numbers
+            draw_leg(self.terrain_seed, n, cell.difficulty).strip for n in numbers
         )
-        return StripSceneCfg(strips=strips, patch_m=stage.patch_m)
+        return StripSceneCfg(strips=strips, patch_m=cell.patch_m)
 
-    def _draw_stage(self, number: int, begin_m: float, first: int) -> Stage:
+    def limits_of(self, cell: RouteStage) -> LimitsCfg:
+        """The end of the stage, in time."""
+        return LimitsCfg(pass_m=cell.length_m, time_s=cell.time_s)
+
+    def half_width_m(self, cell: RouteStage) -> float:
+        """Narrower than the level ground around."""
+        return HALF_WIDTH_M
+
+    def turns(self, cell: RouteStage) -> list[tuple[float, float]]:
+        """How the legs follow each other."""
+        return [(leg.length_m, math.radians(leg.turn_deg)) for leg in cell.legs]
+
+    def draw_start(
+        self, cell: RouteStage, index: int, num_joints: int, leg: int = 0
+    ) -> Start:
+        """How a robot begins a leg at rest; depends on seed, leg and robot alone.
+
+        Its speed is that of the whole stage.
+        """
+        seed = (self.seed, 3, cell.first_leg + leg, index)
+        rng = np.random.default_rng(seed)
+        of_stage = np.random.default_rng((self.seed, 4, cell.level, index))
+        limit = self.start.offset_m
+        return Start(
+            index=index,
+            patch=leg,
+            offset_m=rng.uniform(-limit, limit, size=2),
+            joint_scale=rng.uniform(*self.start.joint_scale, size=num_joints),
+            forward_m_s=float(of_stage.uniform(*self.forward_m_s)),
+            seed=seed,
+            patch_at_m=cell.legs[leg].begin_m,
+        )
+
+    def start_again(
+        self, cell: RouteStage, start: Start, rollout: Rollout, num_joints: int
+    ) -> Start | None:
+        """At the next leg after an incident, unless the robot is stuck."""
+        leg = next_leg(cell, start, rollout)
+        if leg is None:
+            return None
+        return self.draw_start(cell, start.index, num_joints, leg)
+
+    def watch(self, cell: RouteStage) -> ErrorsAlong:
+        """The error of the map along the route."""
+        return ErrorsAlong(cell.begin_m, self.bin_m)
+
+    def describe_job(
+        self, job: Job, cell: RouteStage, waves: Sequence[Wave], watch: OnStep | None
+    ) -> Job:
+        """Add the walks; success is to come through the stage without an incident."""
+        assert isinstance(watch, ErrorsAlong)
+        return replace(
+            job,
+            steps=sum(rollout.steps for wave in waves for _, rollout in wave),
+            walks=tuple(
+                describe_walk(cell, start, rollout)
+                for wave in waves
+                for start, rollout in wave
+            ),
+            map_errors=tuple(
+                MapErrors(piece, total, count)
+                for piece, (total, count) in sorted(watch.merged().items())
+            ),
+        )
+
+    def describe_all(self, found: Evaluation) -> Evaluation:
+        """Add the numbers of the route."""
+        walks = [walk for job in found.cells for walk in job.walks]
+        errors: dict[int, tuple[float, int]] = {}
+        for entry in (entry for job in found.cells for entry in job.map_errors):
+            total, count = errors.get(entry.piece, (0.0, 0))
+            errors[entry.piece] = total + entry.sum_m, count + entry.steps
+        route = summarise_route(walks, self.rollouts, self.length_m, errors, self.bin_m)
+        return replace(found, route=route)
+
+    def _draw_stage(self, number: int, begin_m: float, first: int) -> RouteStage:
         (scale,), (width_m,) = self.difficulties, self.patches_m
         wanted_m = min(self.stage_m, self.length_m - begin_m)
-        legs: list[StageLeg] = []
+        legs: list[RouteLeg] = []
         reached_m = 0.0
         while reached_m < wanted_m - 1e-9:
             leg = draw_leg(self.terrain_seed, first + len(legs), scale)
             strip = leg.strip
             legs.append(
-                StageLeg(reached_m, strip.finish_m, leg.turn_deg, strip.elements)
+                RouteLeg(reached_m, strip.finish_m, leg.turn_deg, strip.elements)
             )
             reached_m = round(reached_m + strip.finish_m, 6)
         length_m = round(min(reached_m, self.length_m - begin_m), 6)
-        return Stage(
+        return RouteStage(
             terrain="route",
             difficulty=scale,
             level=number,
@@ -238,6 +230,63 @@ class RouteProtocol(Protocol):
             first_leg=first,
             legs=tuple(legs),
         )
+
+
+def describe_walk(stage: RouteStage, start: Start, rollout: Rollout) -> Walk:
+    """A rollout as part of the route; beyond the end of the stage nothing counts."""
+    end_m = min(rollout.distance_m or 0.0, stage.length_m)
+    return Walk(
+        robot=rollout.index,
+        stage=stage.level,
+        leg=start.patch,
+        begin_m=stage.begin_m + start.x_m,
+        end_m=stage.begin_m + end_m,
+        outcome=rollout.outcome,
+        steps=rollout.steps,
+    )
+
+
+def next_leg(stage: RouteStage, start: Start, rollout: Rollout) -> int | None:
+    """Where a robot goes on in this stage after a rollout; None if it does not."""
+    if rollout.outcome in (Outcome.SUCCESS, Outcome.TIME_OUT):
+        return None
+    # At a bend a robot may be a little before the start line of its leg.
+    leg = max(stage.leg_at(rollout.distance_m or 0.0), start.patch) + 1
+    if leg >= len(stage.legs) or stage.legs[leg].begin_m >= stage.length_m:
+        return None
+    return leg
+
+
+class ErrorsAlong:
+    """Sums up the error of the height map along the route; see `OnStep`."""
+
+    def __init__(self, begin_m: float, bin_m: float) -> None:
+        self._begin_m, self._bin_m = begin_m, bin_m
+        self._of_robots: dict[tuple[int, int], tuple[float, int]] = {}
+
+    def __call__(
+        self,
+        running: Sequence[Start | None],
+        x_m: np.ndarray,
+        seen: Mapping[str, np.ndarray],
+    ) -> None:
+        """Count one step of all robots that walk."""
+        if MAP_ERROR not in seen:
+            return
+        for slot, start in enumerate(running):
+            if start is not None:
+                place_m = max(self._begin_m + x_m[slot], 0.0)
+                key = int(place_m // self._bin_m), start.index
+                total, count = self._of_robots.get(key, (0.0, 0))
+                self._of_robots[key] = total + float(seen[MAP_ERROR][slot]), count + 1
+
+    def merged(self) -> dict[int, tuple[float, int]]:
+        """Piece to sum and count; robots in their order, whatever the batch was."""
+        merged: dict[int, tuple[float, int]] = {}
+        for (piece, _), (total, count) in sorted(self._of_robots.items()):
+            so_far, counted = merged.get(piece, (0.0, 0))
+            merged[piece] = so_far + total, counted + count
+        return merged
 
 
 ROUTE = RouteProtocol()

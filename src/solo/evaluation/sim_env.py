@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,19 +12,24 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.reward_manager import RewardTermCfg
-from mjlab.tasks.velocity.mdp import UniformVelocityCommand, UniformVelocityCommandCfg
 
+from solo.envs import mdp
 from solo.envs.commands_cfg import make_command
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FALL
+from solo.envs.obstacle import ObstacleCfg, add_obstacle
+from solo.evaluation.commands import LineCommandCfg, PlannedCommand, PlannedCommandCfg
+from solo.evaluation.footholds import Footsteps
+from solo.evaluation.legs import Track, change_legs, put_obstacle
 from solo.evaluation.policy_source import PolicySource
-from solo.evaluation.protocols import Cell, Protocol
-from solo.evaluation.rollout import LANES, StepReport
-from solo.evaluation.starts import Start
+from solo.evaluation.protocols import Cell, Protocol, Start
+from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
+from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains.scene import TerrainSceneCfg
+from solo.terrains.strips.strip import StripSceneCfg
+from solo.terrains.voids import VOID_VARIANTS
 
 GAIT = ("velocity_error", "single_stance", "foot_lift")
 PENALTIES = ("feet_stumble", "foothold_grad_penalty")
@@ -31,21 +37,15 @@ MEASURES = (*GAIT, *PENALTIES)
 """Metrics and rewards that are averaged over the steps of a rollout, without weights.
 Stance and lift tell a robot that walks from one that stands and shuffles."""
 
+LANDINGS = dict(zip((COUNT, *PER_LANDING), ("count", "over", "shifted"), strict=True))
+"""On terrain with holes: measure to what `mdp.void_landings` sums up."""
+
 _BEGIN = "begin_rollouts"
 _DIVERGED = "physics_diverged"
+_CHANGE_LEGS = "change_legs"
+_PUT_OBSTACLE = "put_obstacle"
 _SOLE_M = 0.15
 """The ground of a start is the highest point within this distance along x and y."""
-
-
-def make_scene_cfg(protocol: Protocol, cell: Cell) -> TerrainSceneCfg:
-    """A row of patches along +x: those to start on, and one to end on."""
-    return TerrainSceneCfg(
-        variants=(cell.terrain,),
-        num_levels=protocol.num_patches + 1,
-        patch_m=cell.patch_m,
-        seed=protocol.terrain_seed,
-        difficulty=cell.difficulty,
-    )
 
 
 def make_eval_env_cfg(
@@ -56,6 +56,7 @@ def make_eval_env_cfg(
     num_threads: int | None = None,
 ) -> ManagerBasedRlEnvCfg:
     """The environment of training without noise, pushes and randomisation."""
+    scene, limits = protocol.scene(cell), protocol.limits_of(cell)
     timestep, decimation = source.physics
     sim = make_simulation_cfg(num_threads=num_threads)
     sim.mujoco = replace(sim.mujoco, timestep=timestep)
@@ -63,7 +64,7 @@ def make_eval_env_cfg(
         source.robot,
         stage=source.stage,
         num_envs=num_slots,
-        terrain=make_scene_cfg(protocol, cell),
+        terrain=scene,
         sim=sim,
         depth=DepthSensorCfg.for_robot(source.robot, clean=True),
         seed=protocol.seed,
@@ -71,14 +72,15 @@ def make_eval_env_cfg(
     cfg.decimation = decimation
     cfg.auto_reset = False
     # The loop ends rollouts, one step earlier.
-    cfg.episode_length_s = protocol.limits.time_s + 1.0
+    cfg.episode_length_s = limits.time_s + 1.0
     cfg.curriculum = {}
     cfg.observations = {
         name: group for name, group in cfg.observations.items() if name in source.groups
     }
     for group in cfg.observations.values():
         group.enable_corruption = False
-    cfg.commands = {COMMAND: PlannedCommandCfg(**vars(make_command("stress")))}
+    command = LineCommandCfg if protocol.follows_line else PlannedCommandCfg
+    cfg.commands = {COMMAND: command(**vars(make_command("stress")))}
     cfg.events = {
         _BEGIN: EventTermCfg(
             func=put_at_start,
@@ -92,9 +94,42 @@ def make_eval_env_cfg(
         name: RewardTermCfg(func=term.func, weight=1.0, params=term.params)
         for name, term in terms.items()
     }
+    if isinstance(scene, TerrainSceneCfg) and cell.terrain in VOID_VARIANTS:
+        soles = {
+            key: terms["foothold_grad_penalty"].params[key]
+            for key in ("sensor_name", "asset_cfg", "footprint")
+        }
+        cfg.rewards |= {
+            name: RewardTermCfg(
+                func=mdp.void_landings,
+                weight=1.0,
+                params={"what": what, **deepcopy(soles)},
+            )
+            for name, what in LANDINGS.items()
+        }
     cfg.metrics = {}
     cfg.scale_rewards_by_dt = False
+    if isinstance(scene, StripSceneCfg):
+        _add_legs(cfg, scene, protocol.turns(cell))
     return cfg
+
+
+def _add_legs(
+    cfg: ManagerBasedRlEnvCfg,
+    scene: StripSceneCfg,
+    turns: Sequence[tuple[float, float]] | None,
+) -> None:
+    """Add what strips have besides ground: the obstacle, and the way to the next."""
+    at_m = scene.strips[0].obstacle_at_m
+    if at_m is not None:
+        add_obstacle(cfg, ObstacleCfg())
+        cfg.events[_PUT_OBSTACLE] = EventTermCfg(
+            func=put_obstacle, mode="reset", params={"at_m": at_m}
+        )
+    if turns is not None:
+        cfg.events[_CHANGE_LEGS] = EventTermCfg(
+            func=change_legs, mode="step", params={"track": Track.of(turns)}
+        )
 
 
 @dataclass(eq=False)
@@ -130,36 +165,19 @@ def put_at_start(
     )
 
 
-@dataclass(kw_only=True)
-class PlannedCommandCfg(UniformVelocityCommandCfg):
-    """The stress command with forward velocities that are given, not drawn."""
-
-    def build(self, env: ManagerBasedRlEnv) -> PlannedCommand:
-        """Build the term."""
-        return PlannedCommand(self, env)
-
-
-class PlannedCommand(UniformVelocityCommand):
-    """Straight ahead at `forward_m_s`, with the heading held along +x."""
-
-    def __init__(self, cfg: PlannedCommandCfg, env: ManagerBasedRlEnv) -> None:
-        super().__init__(cfg, env)
-        self.forward_m_s = torch.zeros(self.num_envs, device=self.device)
-        """Command of the next rollout of each slot, [B]."""
-        self.is_heading_env[:] = True
-
-    def _resample_command(self, env_ids: torch.Tensor) -> None:
-        self.vel_command_b[env_ids] = 0.0
-        self.vel_command_b[env_ids, 0] = self.forward_m_s[env_ids]
-
-
 class SimEnv:
     """See `solo.evaluation.rollout.RolloutEnv`."""
 
     lanes = LANES
 
     def __init__(
-        self, env: ManagerBasedRlEnv, base_height_m: float, clearance_m: float
+        self,
+        env: ManagerBasedRlEnv,
+        base_height_m: float,
+        clearance_m: float,
+        half_width_m: float | None = None,
+        track: Track | None = None,
+        feet: Footsteps | None = None,
     ) -> None:
         """Wrap an environment of `make_eval_env_cfg`.
 
@@ -167,12 +185,17 @@ class SimEnv:
             env: The environment.
             base_height_m: Height of the base over the ground in the default pose.
             clearance_m: Height that robots are dropped from.
+            half_width_m: How far sideways they may get; half a patch if left out.
+            track: How patches follow each other as the legs of one way, along which
+                x then goes on.
+            feet: Finds touch-downs, if they are to be reported.
         """
-        self.env = env
+        self.env, self._feet = env, feet
         self.num_slots, self.step_s = env.num_envs, env.step_dt
         self._lift_m = base_height_m + clearance_m
         self._terrain = grid_terrain(env)
-        self.half_patch_m = self._terrain.cfg.scene.patch_m / 2
+        self.half_patch_m = half_width_m or self._terrain.cfg.scene.patch_m / 2
+        self._begins_m = None if track is None else track.begins_m
         # mjlab copies the configuration.
         self._plan: Plan = env.event_manager.get_term_cfg(_BEGIN).params["plan"]
         command = env.command_manager.get_term(COMMAND)
@@ -186,7 +209,7 @@ class SimEnv:
     def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
         """Begin rollouts in some slots."""
         for slot, start in zip(slots, starts, strict=True):
-            self._place(slot, start.patch, start.offset_m)
+            self._place(slot, start.patch, start.offset_m, start.column)
             self._plan.joint_scale[slot] = torch.from_numpy(start.joint_scale)
             self._command.forward_m_s[slot] = start.forward_m_s
         self._reset(np.asarray(slots))
@@ -206,27 +229,33 @@ class SimEnv:
         origins = self._terrain.env_origins
         assert origins is not None
         position = env.scene["robot"].data.root_link_pos_w - origins
+        position_m = position[:, :2].cpu().numpy().astype(np.float64)
+        if self._begins_m is not None:
+            position_m[:, 0] += self._begins_m[self._terrain.terrain_levels.cpu()]
         manager = env.reward_manager
         # mjlab gives the values of a step for one environment at a time only.
         values = manager._step_reward.cpu().numpy().astype(np.float64)
         ends = env.termination_manager
         return StepReport(
-            position_m=position[:, :2].cpu().numpy().astype(np.float64),
+            position_m=position_m,
             has_fallen=ends.get_term(FALL).cpu().numpy(),
             has_diverged=ends.get_term(_DIVERGED).cpu().numpy(),
             measures={n: values[:, i] for i, n in enumerate(manager.active_terms)},
+            landings=() if self._feet is None else self._feet.landings(),
         )
 
     def close(self) -> None:
         """Free the simulation."""
         self.env.close()
 
-    def _place(self, slot: int, patch: int, offset_m: np.ndarray) -> None:
+    def _place(
+        self, slot: int, patch: int, offset_m: np.ndarray, column: int = 0
+    ) -> None:
         terrain = self._terrain
         assert terrain.env_origins is not None
-        origin = terrain.terrain_scene.origins_m[patch, 0]
+        origin = terrain.terrain_scene.origins_m[patch, column]
         terrain.env_origins[slot] = torch.from_numpy(origin)
-        terrain.terrain_levels[slot] = patch
+        terrain.terrain_levels[slot], terrain.terrain_types[slot] = patch, column
         x, y = origin[:2] + offset_m
         sole = np.linspace(-_SOLE_M, _SOLE_M, 7)
         ground = terrain.grid.surface_at(*np.meshgrid(x + sole, y + sole))
@@ -248,4 +277,13 @@ def make_sim_env(
     """Build the environment of a job; the number of slots is rounded up to `LANES`."""
     num_slots = -(-num_slots // LANES) * LANES
     cfg = make_eval_env_cfg(source, protocol, cell, num_slots, num_threads)
-    return SimEnv(make_env(cfg), source.robot.base_height_m, protocol.start.clearance_m)
+    turns = protocol.turns(cell)
+    env = make_env(cfg)
+    return SimEnv(
+        env,
+        source.robot.base_height_m,
+        protocol.start.clearance_m,
+        protocol.half_width_m(cell),
+        None if turns is None else Track.of(turns),
+        Footsteps(env, COUNT) if protocol.records_landings else None,
+    )

@@ -8,15 +8,15 @@ are no pushes and no noise, as in the other evaluations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
-from solo.evaluation.protocols import Cell, LimitsCfg, Protocol, Range
-from solo.evaluation.rollout import Rollout
-from solo.terrains.strip import Element, Strip, StripSceneCfg
-from solo.terrains.strip_catalogue import ISOLATED as STRIPS_ALONE
-from solo.terrains.strip_catalogue import get_strip
+from solo.evaluation.protocols import Cell, LimitsCfg, OnStep, Protocol, Range, Wave
+from solo.results import Job, Progress, Rollout
+from solo.terrains.strips.catalogue import ISOLATED as STRIPS_ALONE
+from solo.terrains.strips.catalogue import get_strip
+from solo.terrains.strips.strip import Element, StripSceneCfg
 
 SLACK = 2.0
 """Trials end after this many times the time that the slowest command takes."""
@@ -48,6 +48,8 @@ class StripProtocol(Protocol):
     differ.
     """
 
+    follows_line: ClassVar[bool] = True
+
     patches_m: tuple[float, ...] = (4.0,)
     """Width of the strips."""
 
@@ -74,23 +76,35 @@ class StripProtocol(Protocol):
             )
         return tuple(cells)
 
-    def scene(self, cell: Cell) -> StripSceneCfg:
+    def scene(self, cell: StripCell) -> StripSceneCfg:
         """All strips of a job side by side."""
-        strips: tuple[Strip, ...] = tuple(
+        strips = tuple(
             get_strip(cell.terrain, cell.difficulty, (self.terrain_seed, index))
             for index in range(min(self.num_patches, self.rollouts))
         )
         return StripSceneCfg(strips=strips, patch_m=cell.patch_m)
 
+    def limits_of(self, cell: StripCell) -> LimitsCfg:
+        """Behind the last element, in time."""
+        return LimitsCfg(pass_m=cell.finish_m, time_s=cell.time_s)
+
+    def describe_job(
+        self, job: Job, cell: StripCell, waves: Sequence[Wave], watch: OnStep | None
+    ) -> Job:
+        """Add the progress of the trials over the elements."""
+        elements = cell.elements
+        listed = tuple(
+            replace(rollout, element=element_at(elements, rollout.distance_m or 0.0))
+            for rollout in job.rollouts
+        )
+        return replace(
+            job, rollouts=listed, elements=count_progress(elements, job.rollouts)
+        )
+
 
 def time_limit(length_m: float, forward_m_s: Range) -> float:
     """Seconds that a way may take."""
     return SLACK * length_m / forward_m_s[0]
-
-
-def with_limits(protocol: Protocol, pass_m: float, time_s: float) -> Protocol:
-    """The protocol with the limits of one job."""
-    return replace(protocol, limits=LimitsCfg(pass_m=pass_m, time_s=time_s))
 
 
 def element_at(elements: Sequence[Element], x_m: float) -> str:
@@ -105,33 +119,19 @@ def element_at(elements: Sequence[Element], x_m: float) -> str:
 
 def count_progress(
     elements: Sequence[Element], rollouts: Sequence[Rollout]
-) -> list[dict[str, Any]]:
+) -> tuple[Progress, ...]:
     """How many trials came to each element, and how many passed it."""
-    return [
-        {
-            "name": element.name,
-            "begin_m": element.begin_m,
-            "end_m": element.end_m,
-            "reached": sum(r.distance_m >= element.begin_m for r in rollouts),
-            "passed": sum(r.distance_m > element.end_m for r in rollouts),
-        }
+    ends = [rollout.distance_m or 0.0 for rollout in rollouts]
+    return tuple(
+        Progress(
+            name=element.name,
+            begin_m=element.begin_m,
+            end_m=element.end_m,
+            reached=sum(end >= element.begin_m for end in ends),
+            passed=sum(end > element.end_m for end in ends),
+        )
         for element in elements
-    ]
-
-
-def add_progress(
-    result: Mapping[str, Any], elements: Sequence[Element], rollouts: Sequence[Rollout]
-) -> dict[str, Any]:
-    """The result of a job with the progress of its trials over the elements."""
-    listed = [
-        {**rollout.to_dict(), "element": element_at(elements, rollout.distance_m)}
-        for rollout in rollouts
-    ]
-    return {
-        **result,
-        "elements": count_progress(elements, rollouts),
-        "rollouts": listed,
-    }
+    )
 
 
 ISOLATED = StripProtocol(

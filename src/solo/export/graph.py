@@ -18,11 +18,10 @@ import torch
 from torch import nn
 
 from solo.errors import SoloError
-from solo.export.lean import reconstruct
 from solo.networks.export import RecurrentExport
-from solo.networks.reconstruction.interface import Reconstructor
-from solo.networks.reconstruction.query_reconstructor import QueryReconstructor
 from solo.networks.student import StudentModel
+from solo.reconstruction.networks.interface import Reconstructor
+from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
 
 OPSET = 18
 """Version of ONNX's operators; onnxruntime 1.20 and TensorRT 10 know it."""
@@ -54,6 +53,12 @@ class PolicyGraph(nn.Module):
             raise SoloError(
                 f"The reconstructor's map is {self.io.height_map} but the student's is "
                 f"{student.height_map_cfg}. Export networks of one training."
+            )
+        if reconstructor.episode_memory:
+            raise SoloError(
+                "The reconstructor has a memory of the episode (start_memory, "
+                "dpl_memory), which bundles cannot carry yet. Export a policy with "
+                "another reconstructor."
             )
         self.eval().requires_grad_(False)
 
@@ -88,7 +93,7 @@ class PolicyGraph(nn.Module):
         c: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
         """The student's part; see `forward`."""
-        height_map = full_map(height, self.io.map_stride, self.map_cells)
+        height_map = self.io.fill(height)
         sources = {"proprioception": proprioception[:, -1], "velocity": velocity}
         vector = torch.cat([sources[group] for group in self.groups], dim=-1)
         action, weights, h_out, c_out = self.student.step(vector, height_map, h, c)
@@ -152,15 +157,9 @@ class StreamingGraph(PolicyGraph):
         Returns:
             As `PolicyGraph.forward`, and the new tokens and started.
         """
-        model = self.reconstructor
-        known = torch.cat([tokens[0], model.encode_frame(image)])  # [14, N, D]
-        # Which of them are the last 13 now: whole images are picked, not numbers mixed.
-        last = torch.full((len(known) - 1,), len(known) - 1)
-        kept = torch.where(started > 0.5, torch.arange(1, len(known)), last)
-        window = known[kept[:: model.io.depth_stride]]
-        height, velocity = reconstruct(model, window, proprioception[0])
-        acted = self.act(height, velocity, proprioception, h, c)
-        return *acted, known[kept].unsqueeze(0), torch.ones_like(started)
+        seen, state = self.reconstructor.step(image, proprioception, (tokens, started))
+        acted = self.act(seen["height"], seen["velocity"], proprioception, h, c)
+        return *acted, *state
 
     def initial_state(self) -> tuple[torch.Tensor, ...]:
         """State at the beginning of an episode: zeros."""
@@ -206,19 +205,6 @@ def write_graph(graph: PolicyGraph, path: Path) -> None:
             dynamo=False,
         )
     graph.eval()
-
-
-def full_map(height: torch.Tensor, stride: int, cells: tuple[int, int]) -> torch.Tensor:
-    """The whole map [B, Y, X] from the reconstructed cells [B, Y', X'].
-
-    Every reconstructed cell stands for its neighbours that were left out, so that
-    taking every n-th cell gives the input back.
-    """
-    batch, rows, columns = height.shape
-    grown = height.view(batch, rows, 1, columns, 1)
-    grown = grown.expand(-1, -1, stride, -1, stride)
-    grown = grown.reshape(batch, rows * stride, columns * stride)
-    return grown[:, : cells[0], : cells[1]]
 
 
 def _kind(group: str) -> str:

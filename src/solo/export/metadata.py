@@ -8,16 +8,16 @@ from typing import Any
 from torch import nn
 
 from solo import __version__
-from solo.deploy.bundle_format import FORMAT, OPSET, VERSION
+from solo.deploy.bundle.format import FORMAT, OPSET, VERSION
 from solo.deploy.contract import DepthContract
 from solo.deploy.observation import TERMS, term_slices
 from solo.export.graph import PolicyGraph
 from solo.export.robot import describe_joints
-from solo.networks.reconstruction import RECONSTRUCTORS
-from solo.networks.reconstruction.interface import Reconstructor
 from solo.networks.student import StudentModel
+from solo.reconstruction.networks import RECONSTRUCTORS
+from solo.reconstruction.networks.interface import Reconstructor
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.perception_cfg import DepthCameraCfg
+from solo.sensors.depth.cfg import DepthCameraCfg
 
 UNITS = {
     "base_ang_vel": "rad/s, base frame",
@@ -153,6 +153,7 @@ def describe_student(student: StudentModel) -> dict[str, Any]:
         "rnn_hidden_dim": int(memory.hidden_size),
         "rnn_num_layers": int(memory.num_layers),
         "mirror": None if student.mirror is None else student.mirror.plain,
+        "foot_view_cfg": student.foot_view_cfg and asdict(student.foot_view_cfg),
     }
 
 

@@ -13,8 +13,8 @@ from tensordict import TensorDict
 
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph, make_graph
-from solo.networks.reconstruction import make_reconstructor
 from solo.networks.student import StudentModel
+from solo.reconstruction.networks import make_reconstructor
 
 
 def read_torch(
@@ -112,4 +112,5 @@ def make_student(recipe: Mapping[str, Any]) -> StudentModel:
         rnn_hidden_dim=recipe["rnn_hidden_dim"],
         rnn_num_layers=recipe["rnn_num_layers"],
         mirror=recipe.get("mirror"),
+        foot_view_cfg=recipe.get("foot_view_cfg"),
     )

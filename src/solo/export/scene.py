@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.perception_cfg import DepthCameraCfg
+from solo.sensors.depth.cfg import DepthCameraCfg
 
 STEP_HEIGHT_M, STEP_DEPTH_M, NUM_STEPS = 0.15, 0.30, 6
 SPEED_M_S = 0.6

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from solo.deploy.bundle import Bundle, load_bundle
-from solo.deploy.bundle_checks import Expected
-from solo.deploy.bundle_format import (
+from solo.deploy.bundle.checks import EXPECTED
+from solo.deploy.bundle.format import (
     GOLDEN_KEY,
     POLICY_KEY,
     checksum,
@@ -21,14 +20,16 @@ from solo.deploy.bundle_format import (
     split_model,
     to_json,
 )
-from solo.deploy.bundle_golden import STEPS, observations, pack_golden
+from solo.deploy.bundle.golden import STEPS, observations, pack_golden
+from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph, make_graph, write_graph
 from solo.export.metadata import ExportRecord, depth_contract, describe
+from solo.export.robot import expected_of
 from solo.export.scene import walk_inputs
 from solo.files import written_aside
-from solo.networks.reconstruction.interface import Reconstructor
 from solo.networks.student import StudentModel
+from solo.reconstruction.networks.interface import Reconstructor
 from solo.robots.robot_cfg import RobotCfg
 
 RESETS = [0, 20]
@@ -77,10 +78,10 @@ def export_bundle(
     meta["golden"] = {"steps": STEPS, "sha256": checksum(golden)}
     meta["sha256"] = checksum(meta)
     entries = {POLICY_KEY: to_json(meta), GOLDEN_KEY: to_json(golden)}
-    expected = Expected()  # It fits itself; the robot's side is asked on the robot.
     with written_aside(path) as unfinished:
         unfinished.write_bytes(join_model(model.graph, entries))
-        return load_bundle(unfinished, expected=expected)
+        expected = None if robot.name in EXPECTED else expected_of(robot)
+        return load_bundle(unfinished, robot=robot.name, expected=expected)
 
 
 def check_deployable(

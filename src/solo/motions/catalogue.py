@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from solo.motions.clip import MotionClip
+from solo.motions.footsteps import GaitCfg
 from solo.motions.gait import make_gait, make_stand
-from solo.motions.gait_cfg import GaitCfg
-from solo.motions.skeleton import make_skeleton
+from solo.motions.leg_ik import UnreachableError
+from solo.motions.skeleton import Skeleton, make_skeleton
 from solo.robots.robot_cfg import RobotCfg
 
 FORWARD_MPS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -24,6 +26,9 @@ EXTRA = "extra_"
 """Prefix of clips that the paper's set does not have."""
 
 _STAND_S = 1.0
+
+_LOWER_M = (0.0, 0.01, 0.02, 0.03, 0.04, 0.06)
+"""How much lower than configured the base may go, in turn, until the legs reach."""
 
 
 def walk(vx: float, vy: float = 0.0, wz: float = 0.0, name: str = "") -> GaitCfg:
@@ -88,7 +93,7 @@ def make_clips(
     for cfg in gaits():
         varied = _vary(cfg, rng) if seed else cfg
         if extras or not cfg.name.startswith(EXTRA):
-            clips.append(make_gait(robot, skeleton, varied))
+            clips.append(_within_reach(robot, skeleton, varied))
     return tuple(clips)
 
 
@@ -98,7 +103,17 @@ def make_clip(robot: RobotCfg, name: str) -> MotionClip:
     if name == STAND:
         return make_stand(robot, skeleton, STAND, _STAND_S)
     cfg = next(cfg for cfg in gaits() if cfg.name == name)
-    return make_gait(robot, skeleton, cfg)
+    return _within_reach(robot, skeleton, cfg)
+
+
+def _within_reach(robot: RobotCfg, skeleton: Skeleton, cfg: GaitCfg) -> MotionClip:
+    """The gait; shorter legs than the G1's take long steps with a lower base."""
+    for lower_m in _LOWER_M[:-1]:
+        lower = replace(cfg, base_drop_m=cfg.base_drop_m + lower_m)
+        with suppress(UnreachableError):
+            return make_gait(robot, skeleton, lower)
+    lowest = replace(cfg, base_drop_m=cfg.base_drop_m + _LOWER_M[-1])
+    return make_gait(robot, skeleton, lowest)
 
 
 def _vary(cfg: GaitCfg, rng: np.random.Generator) -> GaitCfg:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from solo.motions.clip import MotionClip
-from solo.motions.resample import resample
+from solo.motions.clip import MotionClip, resample
 
 CONTROL_HZ = 50.0
 """Rate of the policy, at which transitions are made."""

@@ -24,20 +24,23 @@ from solo.motions.clip import MotionClip
 from solo.motions.dynamics import measure_zmp
 from solo.motions.footsteps import (
     FootPaths,
+    GaitCfg,
     follow_zmp,
     nominal_path,
     place_feet,
     smooth_on_path,
     wanted_zmp,
 )
-from solo.motions.gait_cfg import GaitCfg
-from solo.motions.leg_ik import PathTarget, solve_path
+from solo.motions.leg_ik import NoGaitError, PathTarget, solve_path
 from solo.motions.skeleton import ROOT_QPOS, Skeleton
 from solo.robots.geom_cfg import FootCfg
 from solo.robots.robot_cfg import RobotCfg
 
 FPS = 50.0
 """Frame rate of synthesised clips, the control rate."""
+
+LEG_JOINTS = (5, 6)
+"""Numbers of joints of a leg with which a foot can be placed."""
 
 _ZMP_ROUNDS = 12
 """Most corrections of the ZMP; slow gaits need three, 0.9 m/s needs eight."""
@@ -58,7 +61,7 @@ def make_gait(robot: RobotCfg, skeleton: Skeleton, cfg: GaitCfg) -> MotionClip:
         cfg: Speed, timing and shape of the gait.
 
     Raises:
-        SoloError: The legs cannot reach the footholds.
+        UnreachableError: The legs cannot reach the footholds.
     """
     num_frames = 2 * round(FPS / cfg.step_hz)  # Both steps get the same frames.
     period_s = num_frames / FPS
@@ -146,7 +149,18 @@ def _solve_legs(
     com: np.ndarray,
     start: np.ndarray,
 ) -> np.ndarray:
-    """Put the soles on their paths and the centre of mass on its own."""
+    """Put the soles on their paths and the centre of mass on its own.
+
+    Raises:
+        NoGaitError: A leg has neither five nor six joints, or does not reach.
+    """
+    for foot, leg in zip(robot.feet, skeleton.legs, strict=True):
+        if len(leg) not in LEG_JOINTS:
+            raise NoGaitError(
+                f"{robot.name}: {len(leg)} joints lead to foot {foot.body!r}; motions "
+                "can be made for 5 and 6. Train it with clips of its own (`solo train "
+                "teacher --motions`) or with --no-amp."
+            )
     quat = rotations.multiply(
         rotations.about_axis(2, feet.yaw), rotations.about_axis(1, feet.pitch)
     )  # [2, T, 4]

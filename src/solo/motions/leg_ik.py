@@ -19,6 +19,14 @@ _MAX_STEP_RAD = 0.3
 _DAMPING = 1e-9
 
 
+class NoGaitError(SoloError):
+    """The legs cannot walk as they are asked to."""
+
+
+class UnreachableError(NoGaitError):
+    """A foot or the base is asked to be where the legs do not reach."""
+
+
 @dataclass(frozen=True, eq=False)
 class PathTarget:
     """What T frames have to fulfil."""
@@ -35,8 +43,9 @@ def solve_path(skeleton: Skeleton, qpos: np.ndarray, target: PathTarget) -> np.n
     """Find the legs, and the place of the base, that meet a target in every frame.
 
     Newton's method on 14 numbers (12 leg joints, base x and y) with as many
-    conditions (two foot poses, centre of mass x and y). Everything else, such as the
-    height and rotation of the base and the arms, stays as given.
+    conditions (two foot poses, centre of mass x and y). A leg of five joints leaves one
+    rotation of its foot as it comes, see `Skeleton.free_axes`. Everything else, such as
+    the height and rotation of the base and the arms, stays as given.
 
     Args:
         skeleton: The robot.
@@ -48,7 +57,7 @@ def solve_path(skeleton: Skeleton, qpos: np.ndarray, target: PathTarget) -> np.n
         Positions of shape [T, 7 + J].
 
     Raises:
-        SoloError: The target cannot be reached.
+        UnreachableError: The target cannot be reached.
     """
     data = mujoco.MjData(skeleton.model)
     legs = ROOT_QPOS + np.array(skeleton.legs[0] + skeleton.legs[1])
@@ -82,7 +91,7 @@ def _solve(
         move = np.linalg.solve(normal, square.T @ residual)
         step[dofs] = move * min(1.0, _MAX_STEP_RAD / np.abs(move).max())
         mujoco.mj_integratePos(skeleton.model, data.qpos, step, 1.0)
-    raise SoloError(
+    raise UnreachableError(
         f"Legs cannot reach the pose of frame {frame}: {error:.1e} m or rad remain, "
         f"{TOLERANCE:g} are allowed. Ask for a slower gait or a lower base."
     )
@@ -91,28 +100,29 @@ def _solve(
 def _linearise(
     skeleton: Skeleton, data: mujoco.MjData, target: PathTarget, frame: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What is missing to the target, [14], and its derivative, [14, nv]."""
+    """What is missing to the target, [14], and its derivative, [14, nv].
+
+    One row less for each leg of five joints.
+    """
     model = skeleton.model
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
-    residual = np.empty(14)
-    jacobian = np.empty((14, model.nv))
     com = np.empty((3, model.nv))
     mujoco.mj_jacSubtreeCom(model, data, com, 1)
-    residual[:2] = target.com_xy_w[frame] - data.subtree_com[1, :2]
-    jacobian[:2] = com[:2]
+    residuals = [target.com_xy_w[frame] - data.subtree_com[1, :2]]
+    jacobians = [com[:2]]
     for side, body in enumerate(skeleton.foot_bodies):
-        rows = slice(2 + 6 * side, 8 + 6 * side)
         position, rotation = np.empty((3, model.nv)), np.empty((3, model.nv))
         mujoco.mj_jacBody(model, data, position, rotation, body)
-        turn = rotations.multiply(
-            target.feet_quat_w[frame, side], rotations.conjugate(data.xquat[body])
+        turn = rotations.to_rotation_vector(
+            rotations.multiply(
+                target.feet_quat_w[frame, side], rotations.conjugate(data.xquat[body])
+            )
         )
-        residual[rows] = np.concatenate(
-            [
-                target.feet_pos_w[frame, side] - data.xpos[body],
-                rotations.to_rotation_vector(turn),
-            ]
-        )
-        jacobian[rows] = np.concatenate([position, rotation])
-    return residual, jacobian
+        free = skeleton.free_axes[side]
+        if free is not None:  # In the foot's own axes, without the one that is free.
+            kept = np.delete(data.xmat[body].reshape(3, 3).T, free, axis=0)
+            turn, rotation = kept @ turn, kept @ rotation
+        residuals += [target.feet_pos_w[frame, side] - data.xpos[body], turn]
+        jacobians += [position, rotation]
+    return np.concatenate(residuals), np.concatenate(jacobians)

@@ -10,9 +10,8 @@ import torch
 
 from solo.errors import SoloError
 from solo.motions import rotations
-from solo.motions.clip import MotionClip, mean_velocity_h
+from solo.motions.clip import MotionClip, mean_velocity_h, resample
 from solo.motions.features import CONTROL_HZ, clip_amp_transitions
-from solo.motions.resample import resample
 from solo.robots.robot_cfg import RobotCfg
 
 
@@ -129,7 +128,7 @@ def _check(
                 f"Motion {clip.name!r} has {len(clip.joint_names)} joints, beginning "
                 f"with {clip.joint_names[:2]}; {robot.name} has "
                 f"{len(robot.joint_names)}, beginning with {robot.joint_names[:2]}. "
-                "Load the clip with `solo.motions.loaders.load_clip`."
+                "Load the clip with `solo.motions.files.load_clip`."
             )
     if weights is None:
         return

@@ -12,11 +12,16 @@ def conjugate(quat: np.ndarray) -> np.ndarray:
 
 def multiply(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The rotation that applies ``second``, then ``first``."""
-    w1, v1 = first[..., :1], first[..., 1:]
-    w2, v2 = second[..., :1], second[..., 1:]
-    w = w1 * w2 - (v1 * v2).sum(-1, keepdims=True)
-    v = w1 * v2 + w2 * v1 + np.cross(v1, v2)
-    return np.concatenate([w, v], axis=-1)
+    # Written out: np.cross takes ten times as long on the few rows of a step of the IK.
+    w1, x1, y1, z1 = (first[..., i] for i in range(4))
+    w2, x2, y2, z2 = (second[..., i] for i in range(4))
+    product = (
+        w1 * w2 - (x1 * x2 + y1 * y2 + z1 * z2),
+        w1 * x2 + w2 * x1 + (y1 * z2 - z1 * y2),
+        w1 * y2 + w2 * y1 + (z1 * x2 - x1 * z2),
+        w1 * z2 + w2 * z1 + (x1 * y2 - y1 * x2),
+    )
+    return np.stack(product, axis=-1)
 
 
 def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from solo.errors import SoloError
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import standing_pose
 
@@ -32,7 +31,10 @@ class Skeleton:
     foot_bodies: tuple[int, int]
     """Body of the left and of the right foot."""
     legs: tuple[tuple[int, ...], tuple[int, ...]]
-    """Joints from the base to the left and to the right foot."""
+    """Joints that move the left and the right foot alone, from the base down."""
+    free_axes: tuple[int | None, int | None]
+    """Axis of each foot (0 x, 1 y, 2 z) about which a leg of five joints cannot turn
+    it at will; None for other legs."""
     waist: tuple[tuple[int, int, float], ...]
     """Joints from base to torso: index, axis (0 x, 1 y, 2 z), sign of the axis."""
     arms: tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]
@@ -50,20 +52,14 @@ class Skeleton:
 
 
 def make_skeleton(robot: RobotCfg) -> Skeleton:
-    """Compile a robot and find its limbs.
-
-    Raises:
-        SoloError: A leg does not have six joints, so the foot cannot be placed.
-    """
+    """Compile a robot and find its limbs."""
     model, data = standing_pose(robot)
     feet = tuple(model.body(foot.body).id for foot in robot.feet)
-    legs = tuple(_joints_to(model, body) for body in feet)
-    for foot, leg in zip(robot.feet, legs, strict=True):
-        if len(leg) != 6:
-            raise SoloError(
-                f"{robot.name}: {len(leg)} joints lead to foot {foot.body!r}; motions "
-                "can be made for 6. Use clips from files instead."
-            )
+    ways = tuple(_joints_to(model, body) for body in feet)
+    # A waist between base and legs moves both feet; gaits leave it alone.
+    legs = tuple(
+        tuple(j for j in way if (j in ways[0]) != (j in ways[1])) for way in ways
+    )
     torso = _joints_to(model, model.body(robot.torso_body).id)
     waist = tuple((joint, *_world_axis(data, joint)) for joint in torso)
     arms: tuple[list, list] = ([], [])
@@ -79,6 +75,10 @@ def make_skeleton(robot: RobotCfg) -> Skeleton:
         default_qpos=data.qpos.copy(),
         foot_bodies=(feet[0], feet[1]),
         legs=(legs[0], legs[1]),
+        free_axes=(
+            _free_axis(model, data, feet[0], legs[0]),
+            _free_axis(model, data, feet[1], legs[1]),
+        ),
         waist=waist,
         arms=(tuple(arms[0]), tuple(arms[1])),
         half_width_m=0.5 * float(data.xpos[feet[0], 1] - data.xpos[feet[1], 1]),
@@ -94,6 +94,25 @@ def _joints_to(model: mujoco.MjModel, body: int) -> tuple[int, ...]:
         joints += [first + k - 1 for k in reversed(range(count)) if first + k > 0]
         body = model.body_parentid[body]
     return tuple(int(joint) for joint in reversed(joints))
+
+
+def _free_axis(
+    model: mujoco.MjModel, data: mujoco.MjData, body: int, leg: tuple[int, ...]
+) -> int | None:
+    """The foot's axis about which the leg cannot turn it at will, if there is one.
+
+    Five joints leave one direction of six, of moving and turning, in which the foot
+    cannot go; the axis is the largest part of turning in it.
+    """
+    if len(leg) != 5:
+        return None
+    moving, turning = np.empty((3, model.nv)), np.empty((3, model.nv))
+    mujoco.mj_jacBody(model, data, moving, turning, body)
+    to_foot = data.xmat[body].reshape(3, 3).T
+    dofs = np.array(leg) + ROOT_DOFS
+    jacobian = np.concatenate([to_foot @ moving[:, dofs], to_foot @ turning[:, dofs]])
+    lacking = np.linalg.svd(jacobian)[0][:, -1]
+    return int(np.abs(lacking[3:]).argmax())
 
 
 def _world_axis(data: mujoco.MjData, joint: int) -> tuple[int, float]:

@@ -19,6 +19,10 @@ neither, and chosen here:
 - ``map_stride`` keeps every n-th cell and drops the others. The mean of the cells would
   show a slope where a stone ends, at a height that is nowhere; a kept cell is true. A
   reconstructor then also has to deliver the kept cells alone.
+
+Beyond the paper, and off by default: ``strided`` lets the first convolution see all
+cells although the tokens are as few, ``window_m`` gives each head a place to look at
+(`solo.networks.attention`), ``value_dim`` lets a head report more of what it sees.
 """
 
 from __future__ import annotations
@@ -32,8 +36,8 @@ import torch
 from rsl_rl.utils import resolve_nn_activation
 from torch import nn
 
-from solo.networks.attention import OneQueryAttention
-from solo.sensors.perception_cfg import HeightMapCfg
+from solo.networks.attention import OneQueryAttention, Windows
+from solo.sensors.height_map_cfg import HeightMapCfg
 
 COORDINATES = 3
 """Features of a token that are its x, y, z; the convolution makes the others."""
@@ -53,6 +57,17 @@ class AmeCfg:
     """Edge of both kernels, cells; odd, so that the resolution is kept."""
     map_stride: int = 1
     """Use every n-th cell of the map along both axes."""
+    strided: bool = False
+    """Whether the first convolution sees all cells and steps over n of them.
+
+    Its kernel is then of 2 n cells, and a token lies in the middle of n x n cells and
+    carries their mean height. Tokens are symmetric about y = 0, every n-th cell is not.
+    """
+    value_dim: int | None = None
+    """Features that a head reports; None: ``dim`` / ``num_heads``."""
+    window_m: float | None = None
+    """Standard deviation of each head's window on the map at the start, metres; None:
+    no windows."""
     activation: str = "relu"
     """Activation after each convolution, a name known to rsl_rl."""
     base_height_m: float = 0.757
@@ -63,10 +78,11 @@ class AmeCfg:
     About the spread of heights on the paper's terrain, so that steps and stones are of
     the size networks like; the same for x, y, z, so that slopes keep their angle.
     """
-    height_limit_m: float = 1.0
+    height_limit_m: float = 1.6
     """Heights are clipped to this distance from flat ground, metres.
 
-    The deepest holes of the paper's terrain are 1 m; below, nothing is a foothold.
+    Not stated in the paper. Of its hardest stairs the window holds six risers, 1.5 m;
+    its deepest holes are 1 m, and below, nothing is a foothold.
     """
 
     def __post_init__(self) -> None:
@@ -79,6 +95,16 @@ class AmeCfg:
             raise ValueError(
                 f"AmeCfg.dim is {self.dim} with {self.num_heads} heads; it must be a "
                 f"multiple of num_heads and larger than {COORDINATES}."
+            )
+        if self.strided and self.map_stride % 2 != 0:
+            raise ValueError(
+                f"AmeCfg.strided is set with map_stride {self.map_stride}; it needs an "
+                "even one, so that tokens lie in the middle of their cells."
+            )
+        if self.window_m is not None and self.window_m <= 0.0:
+            raise ValueError(
+                f"AmeCfg.window_m is {self.window_m}; it must be positive, or None for "
+                "no windows."
             )
         if min(self.map_stride, self.hidden_channels) < 1 or self.unit_m <= 0.0:
             raise ValueError(
@@ -108,9 +134,12 @@ class AmeEncoder(nn.Module):
         self.base_height_m = cfg.base_height_m
         self.unit_m = cfg.unit_m
         self.height_limit_m = cfg.height_limit_m
-        padding = cfg.kernel_size // 2
+        self.strided = cfg.strided
+        stride, padding = cfg.map_stride, cfg.kernel_size // 2
         self.convolution = nn.Sequential(
-            nn.Conv2d(1, cfg.hidden_channels, cfg.kernel_size, padding=padding),
+            nn.Conv2d(1, cfg.hidden_channels, 2 * stride, stride, stride // 2)
+            if cfg.strided
+            else nn.Conv2d(1, cfg.hidden_channels, cfg.kernel_size, padding=padding),
             _activation(cfg.activation),
             nn.Conv2d(
                 cfg.hidden_channels,
@@ -121,13 +150,18 @@ class AmeEncoder(nn.Module):
             _activation(cfg.activation),
         )
         self.query = nn.Linear(query_dim, cfg.dim)
-        self.attention = OneQueryAttention(cfg.dim, cfg.num_heads)
-        xy = height_map.centres_h()[:: cfg.map_stride, :: cfg.map_stride]
-        self.cells: tuple[int, int] = (xy.shape[0], xy.shape[1])
-        cell_xy = torch.from_numpy(np.moveaxis(xy, -1, 0).astype(np.float32))
-        # Follows from the config, so checkpoints do not carry it. [2, Y, X]
+        self.attention = OneQueryAttention(cfg.dim, cfg.num_heads, cfg.value_dim)
+        centres = np.moveaxis(height_map.centres_h(), -1, 0).astype(np.float32)
+        xy = self._per_token(torch.from_numpy(centres)) / cfg.unit_m
+        self.cells: tuple[int, int] = (xy.shape[1], xy.shape[2])
+        # Follows from the config, so checkpoints do not carry it. [2, Y', X']
         self.cell_xy: torch.Tensor
-        self.register_buffer("cell_xy", cell_xy / cfg.unit_m, persistent=False)
+        self.register_buffer("cell_xy", xy, persistent=False)
+        self.windows: Windows | None = None
+        if cfg.window_m is not None:
+            self.windows = Windows(
+                query_dim, cfg.num_heads, cfg.window_m, xy, cfg.unit_m
+            )
 
     def tokens(self, height_map: torch.Tensor) -> torch.Tensor:
         """Describe each cell of the map.
@@ -139,17 +173,27 @@ class AmeEncoder(nn.Module):
             Tokens [B, D, Y', X'] of the kept cells; the last three features are x, y
             and z in units of ``unit_m``.
         """
-        kept = height_map[:, :: self.map_stride, :: self.map_stride]
-        relief = (kept + self.base_height_m).clamp(
+        if not self.strided:
+            height_map = self._per_token(height_map)
+        relief = (height_map + self.base_height_m).clamp(
             -self.height_limit_m, self.height_limit_m
         )
         # Joined behind and moved to the front, the channel has the strides of
         # channels-last, which the convolutions keep: a tenth to a fifth less time for
         # forward and backward on a CPU. The parameters must stay contiguous, because
         # rsl_rl flattens their gradients when it averages over processes.
-        z = (relief / self.unit_m).unsqueeze(-1).permute(0, 3, 1, 2)  # [B, 1, Y', X']
+        z = (relief / self.unit_m).unsqueeze(-1).permute(0, 3, 1, 2)  # [B, 1, Y, X]
+        features = self.convolution(z)
+        if self.strided:
+            z = self._per_token(z)
         xy = self.cell_xy.expand(z.shape[0], -1, -1, -1)
-        return torch.cat([self.convolution(z), xy, z], dim=1)
+        return torch.cat([features, xy, z], dim=1)
+
+    def _per_token(self, cells: torch.Tensor) -> torch.Tensor:
+        """One value for each token [..., Y', X'] from one for each cell [..., Y, X]."""
+        if self.strided:
+            return nn.functional.avg_pool2d(cells, self.map_stride)
+        return cells[..., :: self.map_stride, :: self.map_stride]
 
     def forward(
         self, query: torch.Tensor, height_map: torch.Tensor
@@ -165,7 +209,10 @@ class AmeEncoder(nn.Module):
             which sums to 1 over the cells.
         """
         tokens = self.tokens(height_map)
-        features, weights = self.attention(self.query(query), tokens.flatten(2))
+        looks: torch.Tensor | None = None
+        if self.windows is not None:
+            looks = self.windows(query)
+        features, weights = self.attention(self.query(query), tokens.flatten(2), looks)
         return features, weights.unflatten(2, self.cells)
 
 

@@ -28,8 +28,9 @@ from torch import nn
 
 from solo.networks.ame import AmeCfg, AmeEncoder
 from solo.networks.export import FeedForwardExport
+from solo.networks.foot_view import FootView, FootViewCfg
 from solo.networks.symmetry import Mirror
-from solo.sensors.perception_cfg import HeightMapCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
 
 
 class AmeModel(MLPModel):
@@ -48,6 +49,7 @@ class AmeModel(MLPModel):
         ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
         height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
         mirror: Mapping[str, Any] | None = None,
+        foot_view_cfg: FootViewCfg | Mapping[str, Any] | None = None,
     ) -> None:
         """Create the model as rsl_rl's algorithms do.
 
@@ -63,13 +65,13 @@ class AmeModel(MLPModel):
             ame_cfg: Sizes of the map encoder; the paper's by default.
             height_map_cfg: Window of the map; the default of `HeightMapCfg` if None.
             mirror: Arguments of `Mirror` for a symmetric model, or None.
+            foot_view_cfg: The legs, to see the ground around the feet, or None.
         """
         # Plain values may precede nn.Module's own set-up; rsl_rl's sizes depend on it.
         self.ame_cfg = AmeCfg.of(ame_cfg)
-        self.height_map_cfg = (
-            height_map_cfg
-            if isinstance(height_map_cfg, HeightMapCfg)
-            else HeightMapCfg(**_tuples(height_map_cfg or {}))
+        self.height_map_cfg = HeightMapCfg.of(height_map_cfg)
+        self.foot_view_cfg = (
+            None if foot_view_cfg is None else FootViewCfg.of(foot_view_cfg)
         )
         super().__init__(
             obs,
@@ -84,6 +86,15 @@ class AmeModel(MLPModel):
         )
         self.encoder = AmeEncoder(self.ame_cfg, self.height_map_cfg, self.obs_dim)
         self.mirror = None if mirror is None else Mirror(**mirror)
+        self.foot_view: FootView | None = None
+        if self.foot_view_cfg is not None:
+            self.foot_view = FootView(
+                self.foot_view_cfg,
+                self.height_map_cfg,
+                self.ame_cfg.unit_m,
+                self.ame_cfg.base_height_m,
+                self.ame_cfg.height_limit_m,
+            )
 
     def forward(
         self,
@@ -123,9 +134,24 @@ class AmeModel(MLPModel):
         vector, height_map = self.joined_vector(obs), obs[self.map_group]
         if self.mirror is not None:
             vector, height_map = self.mirror.both(vector, height_map)
-        vector = self.obs_normalizer(vector)
+        return self._describe(vector, self.obs_normalizer(vector), height_map)
+
+    def _describe(
+        self, raw: torch.Tensor, vector: torch.Tensor, height_map: torch.Tensor
+    ) -> torch.Tensor:
+        """Features of the map, the vector and, with a foot view, those of the feet.
+
+        Args:
+            raw: The vector groups as they are [..., obs_dim].
+            vector: The same, normalised.
+            height_map: The map [..., Y, X].
+        """
         features, _ = self._encode(vector, height_map)
-        return torch.cat([features, vector], dim=-1)
+        if self.foot_view is None:
+            return torch.cat([features, vector], dim=-1)
+        feet = self.foot_view(raw.flatten(0, -2), height_map.flatten(0, -3))
+        feet = feet.unflatten(0, vector.shape[:-1])
+        return torch.cat([features, vector, feet], dim=-1)
 
     def normalised_vector(self, obs: TensorDict) -> torch.Tensor:
         """All vector groups in order, normalised [..., obs_dim]."""
@@ -175,7 +201,8 @@ class AmeModel(MLPModel):
 
     def _get_latent_dim(self) -> int:
         """Size of the head's input."""
-        return self.ame_cfg.dim + self.obs_dim
+        feet = 0 if self.foot_view_cfg is None else 2 * self.foot_view_cfg.features
+        return self.ame_cfg.dim + self.obs_dim + feet
 
 
 def split_map_group(
@@ -191,8 +218,3 @@ def split_map_group(
             "[B, Y, X] and at least one vector [B, n]."
         )
     return maps[0], vectors
-
-
-def _tuples(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo the lists that YAML and JSON make of tuples."""
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in cfg.items()}

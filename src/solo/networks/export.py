@@ -33,6 +33,7 @@ class PolicyExport(nn.Module):
         self.encoder = copy.deepcopy(model.encoder)
         self.mlp = copy.deepcopy(model.mlp)
         self.mirror = copy.deepcopy(model.mirror)
+        self.foot_view = copy.deepcopy(model.foot_view)
         self.deterministic_output = (
             nn.Identity()
             if model.distribution is None
@@ -41,6 +42,17 @@ class PolicyExport(nn.Module):
         self.map_group = model.map_group
         self.obs_dim = model.obs_dim
         self.map_cells = model.height_map_cfg.cells
+
+    def describe(
+        self, obs: torch.Tensor, height_map: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The normalised vector, the head's input without memory, the attention."""
+        vector = self.obs_normalizer(obs)
+        features, weights = self.encoder(vector, height_map)
+        latent = torch.cat([features, vector], dim=-1)
+        if self.foot_view is not None:
+            latent = torch.cat([latent, self.foot_view(obs, height_map)], dim=-1)
+        return vector, latent, weights
 
     @torch.jit.unused
     def get_dummy_inputs(self) -> tuple[torch.Tensor, ...]:
@@ -67,9 +79,8 @@ class FeedForwardExport(PolicyExport):
         """Mean output [B, output_dim]."""
         if self.mirror is not None:
             obs, height_map = self.mirror.both(obs, height_map)
-        vector = self.obs_normalizer(obs)
-        features, _ = self.encoder(vector, height_map)
-        output = self.mlp(torch.cat([features, vector], dim=-1))
+        _, latent, _ = self.describe(obs, height_map)
+        output = self.mlp(latent)
         if self.mirror is not None:
             output = self.mirror.fold(output)
         return self.deterministic_output(output)
@@ -121,12 +132,10 @@ class RecurrentExport(PolicyExport):
         if self.mirror is not None:
             obs, height_map = self.mirror.both(obs, height_map)
             h_in, c_in = split_state(h_in), split_state(c_in)
-        vector = self.obs_normalizer(obs)
-        features, weights = self.encoder(vector, height_map)
+        vector, latent, weights = self.describe(obs, height_map)
         frame = vector[:, self.memory_start : self.memory_stop]
         recalled, (h_out, c_out) = self.memory(frame.unsqueeze(0), (h_in, c_in))
-        latent = torch.cat([features, vector, recalled.squeeze(0)], dim=-1)
-        output = self.mlp(latent)
+        output = self.mlp(torch.cat([latent, recalled.squeeze(0)], dim=-1))
         if self.mirror is not None:
             output = self.mirror.fold(output)
             h_out, c_out = join_state(h_out), join_state(c_out)

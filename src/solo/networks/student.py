@@ -23,8 +23,9 @@ from torch import nn
 from solo.networks.ame import AmeCfg
 from solo.networks.ame_model import AmeModel
 from solo.networks.export import RecurrentExport, StatefulExport
+from solo.networks.foot_view import FootViewCfg
 from solo.networks.symmetry import join_state, split_state
-from solo.sensors.perception_cfg import HeightMapCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
 
 
 class StudentModel(AmeModel):
@@ -48,6 +49,7 @@ class StudentModel(AmeModel):
         memory_group: str = "proprioception",
         rnn_hidden_dim: int = 128,
         rnn_num_layers: int = 1,
+        foot_view_cfg: FootViewCfg | Mapping[str, Any] | None = None,
     ) -> None:
         """Create the model; arguments as in `AmeModel`, and those of the memory.
 
@@ -69,6 +71,7 @@ class StudentModel(AmeModel):
             ame_cfg,
             height_map_cfg,
             mirror,
+            foot_view_cfg,
         )
         if memory_group not in self.group_dims:
             raise ValueError(
@@ -105,15 +108,15 @@ class StudentModel(AmeModel):
             vector, height_map = self.mirror.both(vector, height_map)
             masks = None if masks is None else torch.cat([masks, masks], dim=1)
             hidden_state = _mapped(split_state, hidden_state)
-        vector = self.obs_normalizer(vector)
+        raw, vector = vector, self.obs_normalizer(vector)
         recalled = self.rnn(vector[..., self.memory_slice], masks, hidden_state)
         if masks is None:
             recalled = recalled.squeeze(0)  # One step is a sequence of length 1.
         else:
-            vector = unpad_trajectories(vector, masks)
+            raw, vector = (unpad_trajectories(v, masks) for v in (raw, vector))
             height_map = unpad_trajectories(height_map, masks)
-        features, _ = self._encode(vector, height_map)
-        return torch.cat([features, vector, recalled], dim=-1)
+        described = self._describe(raw, vector, height_map)
+        return torch.cat([described, recalled], dim=-1)
 
     def reset(
         self, dones: torch.Tensor | None = None, hidden_state: HiddenState = None

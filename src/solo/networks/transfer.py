@@ -24,6 +24,8 @@ def copy_matching(student: AmeModel, teacher: AmeModel) -> list[str]:
         Names of the student's parameters and buffers that now equal the teacher's.
     """
     pairs = _same_shape(student.encoder, teacher.encoder, "encoder")
+    if student.foot_view is not None and teacher.foot_view is not None:
+        pairs |= _same_shape(student.foot_view, teacher.foot_view, "foot_view")
     if _quantities(student) == _quantities(teacher):
         pairs |= _same_shape(
             student.obs_normalizer, teacher.obs_normalizer, "obs_normalizer"

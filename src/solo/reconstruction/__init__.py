@@ -1,6 +1,10 @@
-"""The offline comparison of reconstructors: data, metrics, training, evaluation.
+"""Reconstructors: height map and base velocity from depth and proprioception.
 
-A sampler moves robots over terrain (`scripted`, `policy_sampler`), the `recorder`
-writes what their cameras saw as `shards`, `windows` makes network inputs of them,
-`training` fits one reconstructor and `comparison` measures several on held-out terrain.
+- `networks`: the Query Reconstructor, START and DPL, and their variants.
+- `data`: recording what robots see, and network inputs from it.
+- `update`: the loss, the optimiser and one update, the same offline and online.
+- `offline`, `checkpoint`: one training on recorded data, and the file that keeps it.
+- `online`: learning from a policy's rollouts in stage 3.
+- `perceiver`: estimates, step by step, in front of a policy.
+- `metrics`, `edges`, `comparison`: several reconstructors on held-out terrain.
 """

@@ -6,17 +6,26 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
+from solo.checkpoints import read_checkpoint, write_checkpoint
 from solo.errors import SoloError, unknown_name
-from solo.files import written_aside
-from solo.networks.reconstruction import RECONSTRUCTORS, make_reconstructor
-from solo.networks.reconstruction.interface import IO_PROFILES, ReconstructionIoCfg
-from solo.reconstruction.windows import Recording, Resolution
+from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.networks import RECONSTRUCTORS, make_reconstructor
+from solo.reconstruction.networks.interface import (
+    IO_PROFILES,
+    ReconstructionIoCfg,
+    State,
+)
+from solo.reconstruction.update import (
+    LEARNING_RATE,
+    MAX_GRAD_NORM,
+    WEIGHT_DECAY,
+    make_optimizer,
+)
 
 CHECKPOINT = "checkpoint.pt"
 
@@ -36,14 +45,23 @@ class FitCfg:
     """Windows per update; not stated in the paper."""
     seed: int = 0
     """Seed of the network and of the order of the samples."""
-    profile: Literal["paper", "laptop"] = "paper"
-    """Sizes, see `IO_PROFILES`; ``laptop`` has half the resolution of depth and map."""
-    learning_rate: float = 5e-4
-    """At the first update; it falls to 0 along half a cosine (paper)."""
-    weight_decay: float = 1e-4
-    """AdamW's; the paper does not state the optimiser."""
-    max_grad_norm: float = 1.0
-    """Not stated for reconstructors; the paper's value for PPO."""
+    profile: Literal["paper", "reduced", "laptop"] = "paper"
+    """Sizes, see `IO_PROFILES`."""
+    learning_rate: float = LEARNING_RATE
+    """At the first update; it falls to 0 along half a cosine."""
+    weight_decay: float = WEIGHT_DECAY
+    """AdamW's."""
+    max_grad_norm: float = MAX_GRAD_NORM
+    """Gradients are clipped to this norm."""
+    cells: int = 0
+    """Cells of the map that a query network is asked for in an update, others each
+    time; 0 for all, as the paper. Dense decoders give all of them at once."""
+    neighbours: int = 1
+    """Windows of a batch that are of one robot, 4 steps apart, and so share images,
+    which are encoded once; 1 for a batch of independent windows."""
+    sequence: int = 8
+    """Successive steps of a robot in a batch, for methods with a memory of the episode;
+    the batch then has as many robots less."""
     device: str = "cpu"
     """Torch device."""
 
@@ -52,6 +70,12 @@ class FitCfg:
             raise unknown_name(
                 "profile", self.profile, IO_PROFILES, "Choose one of these."
             )
+        for name in ("neighbours", "sequence"):
+            size = getattr(self, name)
+            if size < 1 or self.batch % size:
+                raise SoloError(
+                    f"--{name} is {size}; it must divide the batch of {self.batch}."
+                )
 
     @property
     def io(self) -> ReconstructionIoCfg:
@@ -59,13 +83,21 @@ class FitCfg:
         return IO_PROFILES[self.profile]
 
     def open(self, folder: Path) -> Recording:
-        """A split at the profile's resolution."""
-        recording = Recording(folder)
-        rows = recording.image_shape[0]
-        recording.resolution = Resolution(
-            depth_stride=-(-rows // self.io.depth_shape[0]),
-            map_stride=self.io.map_stride,
-        )
+        """A split, whose images must have the profile's size.
+
+        Raises:
+            SoloError: It is missing, damaged or of another size.
+        """
+        recording = Recording(folder, self.io)
+        if recording.image_shape != self.io.depth_shape:
+            found, wanted = (
+                f"{c} x {r}" for r, c in (recording.image_shape, self.io.depth_shape)
+            )
+            raise SoloError(
+                f"The images in {str(folder)!r} are {found}; profile {self.profile} "
+                f"takes {wanted}. Record with --profile {self.profile}: pixels of a "
+                "smaller image look elsewhere than every second one of a larger."
+            )
         return recording
 
 
@@ -82,10 +114,14 @@ class Fit:
     """Updates done."""
     seconds: float = 0.0
     """Time spent in updates."""
+    cpu_seconds: float = 0.0
+    """Time of all cores in updates, which other work on the machine does not change."""
     curve: list[dict[str, float]] = dataclasses.field(default_factory=list)
     """Means of the loss's parts, one entry per `CURVE_EVERY` updates."""
     pending: list[dict[str, float]] = dataclasses.field(default_factory=list)
     """Updates since the last point of the curve."""
+    memory: State | None = None
+    """What a method with a memory of the episode has seen so far."""
 
     @property
     def num_parameters(self) -> int:
@@ -111,11 +147,9 @@ def make_model(cfg: FitCfg) -> nn.Module:
     return make_reconstructor(cfg.method, io=cfg.io)
 
 
-def make_optimizer(cfg: FitCfg, model: nn.Module) -> torch.optim.Optimizer:
-    """AdamW; the learning rate is set before each update."""
-    return torch.optim.AdamW(
-        model.parameters(), lr=cfg.learning_rate, weight_decay=cfg.weight_decay
-    )
+_PROGRESS = (
+    "data", "update", "seconds", "cpu_seconds", "curve", "pending", "memory"
+)  # fmt: skip
 
 
 def save(state: Fit, output: Path) -> None:
@@ -126,13 +160,9 @@ def save(state: Fit, output: Path) -> None:
         "model": state.model.state_dict(),
         "optimizer": state.optimizer.state_dict(),
         "rng": torch.get_rng_state(),
-        "progress": {
-            k: getattr(state, k)
-            for k in ("data", "update", "seconds", "curve", "pending")
-        },
+        "progress": {k: getattr(state, k) for k in _PROGRESS},
     }
-    with written_aside(output / CHECKPOINT) as temporary:
-        torch.save(values, temporary)
+    write_checkpoint(output / CHECKPOINT, values)
 
 
 def load(output: Path, device: str = "cpu", factory: ModelFactory = make_model) -> Fit:
@@ -142,16 +172,17 @@ def load(output: Path, device: str = "cpu", factory: ModelFactory = make_model) 
         SoloError: There is none, or it cannot be read.
     """
     path = output / CHECKPOINT
+    values = read_checkpoint(path, device)
     try:
-        values = torch.load(path, map_location=device, weights_only=True)
         cfg = FitCfg(**{**values["cfg"], "device": device})
         model = factory(cfg).to(device)
         model.load_state_dict(values["model"])
-        optimizer = make_optimizer(cfg, model)
+        optimizer = make_optimizer(model, cfg.learning_rate, cfg.weight_decay)
         optimizer.load_state_dict(values["optimizer"])
         torch.set_rng_state(values["rng"].cpu())
         return Fit(cfg, model, optimizer, **values["progress"])
-    except (OSError, KeyError, TypeError, RuntimeError, UnpicklingError) as error:
+    # Values of other types than ours fail in as many ways.
+    except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise SoloError(
             f"Cannot read the training {str(path)!r}: {reason}. Give the folder of a "

@@ -13,11 +13,15 @@ from torch import nn
 
 from solo.progress import make_progress
 from solo.reconstruction.checkpoint import FitCfg, ModelFactory, make_model
+from solo.reconstruction.data.recorder import EXTENT_PATCHES_M, check_disjoint
+from solo.reconstruction.data.shards import Manifest
+from solo.reconstruction.data.windows import Batch, Recording
 from solo.reconstruction.metrics import Labels, score_frames, summarise
-from solo.reconstruction.recorder import EXTENT_PATCHES_M, check_disjoint
-from solo.reconstruction.shards import Manifest
-from solo.reconstruction.training import fit
-from solo.reconstruction.windows import Batch, Recording
+from solo.reconstruction.networks.interface import (
+    ReconstructionIoCfg,
+    Reconstructor,
+)
+from solo.reconstruction.offline import fit
 from solo.robots import get_robot
 from solo.robots.view import cells_in_view
 
@@ -36,6 +40,10 @@ EXAMPLE_TERRAINS = (
 """Rows of the qualitative figure (the paper's: Step Stones, High Plane, Random Grid and
 Stairs Up/Down)."""
 
+NOISE_M = 0.03
+"""White noise of the second baseline, flat ground with noise, metres. It has edges
+everywhere and knows nothing; a metric by which it is good is none."""
+
 Predictor = Callable[[Batch], tuple[torch.Tensor, torch.Tensor]]
 """A batch to height maps [B, Y, X] and velocities [B, 3]."""
 
@@ -47,7 +55,7 @@ class Prediction:
     """What a method made of F held-out windows, and the truth."""
 
     height: np.ndarray
-    """[F, Y, X], metres."""
+    """The map acted on, [F, Y, X], metres."""
     true_height: np.ndarray
     """[F, Y, X], metres."""
     velocity: np.ndarray
@@ -56,6 +64,12 @@ class Prediction:
     """[F, 3], m/s."""
     sequences: np.ndarray
     """Sequence of each window, [F]."""
+    steps: np.ndarray
+    """Step at which each window ends, [F]."""
+
+
+Predict = Callable[[Recording, str], Prediction]
+"""Runs a method on all scored windows of a split; the text is for the progress bar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,25 +91,11 @@ class Example:
         return {"terrain": self.terrain, "depth": depth, "truth": truth, "maps": maps}
 
 
-def as_predictor(model: nn.Module, device: str = "cpu") -> Predictor:
-    """Use a reconstructor on independent windows, as it was trained."""
-
-    def predict(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        outputs, _ = model(batch.depth.to(device), batch.proprioception.to(device))
-        return outputs["height"].cpu(), outputs["velocity"].cpu()
-
-    model.eval()
-    return predict
-
-
-def flat_predictor(base_height_m: float) -> Predictor:
-    """The baseline without a network: level ground under a standing robot, at rest."""
-
-    def predict(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        height = torch.full_like(batch.height, -base_height_m)
-        return height, torch.zeros_like(batch.velocity)
-
-    return predict
+def windows_of(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences and last steps of the scored windows of a split, [F] each."""
+    steps = scored_steps(recording.num_steps)
+    sequences = np.repeat(np.arange(recording.num_sequences), len(steps))
+    return sequences, np.tile(steps, recording.num_sequences)
 
 
 def scored_steps(num_steps: int) -> np.ndarray:
@@ -104,39 +104,100 @@ def scored_steps(num_steps: int) -> np.ndarray:
     return steps if len(steps) else np.array([num_steps - 1])
 
 
-def predict_all(
-    predictor: Predictor, recording: Recording, title: str = "evaluating"
+def from_windows(predictor: Predictor) -> Predict:
+    """A method that sees each window by itself."""
+
+    def predict(recording: Recording, title: str) -> Prediction:
+        sequences, ends = windows_of(recording)
+        parts = []
+        with make_progress() as progress, torch.inference_mode():
+            task = progress.add_task(title, total=len(ends))
+            for first in range(0, len(ends), _EVALUATION_BATCH):
+                rows = slice(first, first + _EVALUATION_BATCH)
+                batch = recording.windows(sequences[rows], ends[rows])
+                height, velocity = predictor(batch)
+                parts.append((height, batch.height, velocity, batch.velocity))
+                progress.advance(task, len(ends[rows]))
+        return _joined(parts, sequences, ends)
+
+    return predict
+
+
+def from_episodes(model: Reconstructor, device: str = "cpu") -> Predict:
+    """A method that goes through each episode step by step, as on a robot."""
+
+    def predict(recording: Recording, title: str) -> Prediction:
+        steps = scored_steps(recording.num_steps)
+        parts = []
+        with make_progress() as progress, torch.inference_mode():
+            task = progress.add_task(title, total=recording.num_sequences)
+            for first in range(0, recording.num_sequences, _EVALUATION_BATCH):
+                last = min(first + _EVALUATION_BATCH, recording.num_sequences)
+                lanes = np.arange(first, last)
+                state = model.initial_state(len(lanes), device)
+                rows = []
+                for step in range(int(steps[-1]) + 1):
+                    batch = recording.windows(lanes, np.full(len(lanes), step))
+                    begins = torch.from_numpy(recording.begins(lanes, step))
+                    state = model.reset_state(state, begins.to(device))
+                    sensed = (batch.depth.to(device), batch.proprioception.to(device))
+                    outputs, state = model(*sensed, state)
+                    if step in steps:
+                        height = model.io.fill(outputs["height"]).cpu()
+                        velocity = outputs["velocity"].cpu()
+                        rows.append((height, batch.height, velocity, batch.velocity))
+                # [lanes, steps, ...], as windows are ordered.
+                columns = zip(*rows, strict=True)
+                parts.append([torch.stack(c, dim=1).flatten(0, 1) for c in columns])
+                progress.advance(task, len(lanes))
+        return _joined(parts, *windows_of(recording))
+
+    return predict
+
+
+def _joined(
+    parts: Sequence[Sequence[torch.Tensor]], sequences: np.ndarray, steps: np.ndarray
 ) -> Prediction:
-    """Run a method on all scored windows of a split."""
-    steps = scored_steps(recording.num_steps)
-    sequences = np.repeat(np.arange(recording.num_sequences), len(steps))
-    ends = np.tile(steps, recording.num_sequences)
-    parts = []
-    with make_progress() as progress, torch.inference_mode():
-        task = progress.add_task(title, total=len(ends))
-        for first in range(0, len(ends), _EVALUATION_BATCH):
-            rows = slice(first, first + _EVALUATION_BATCH)
-            batch = recording.windows(sequences[rows], ends[rows])
-            height, velocity = predictor(batch)
-            parts.append((height, batch.height, velocity, batch.velocity))
-            progress.advance(task, len(ends[rows]))
-    found = [torch.cat(column).numpy() for column in zip(*parts, strict=True)]
-    return Prediction(found[0], found[1], found[2], found[3], sequences)
+    """Batches of heights, true heights, velocities and true velocities as one."""
+    height, true_height, velocity, true_velocity = (
+        torch.cat(column).numpy() for column in zip(*parts, strict=True)
+    )
+    return Prediction(height, true_height, velocity, true_velocity, sequences, steps)
+
+
+def as_predict(model: nn.Module, io: ReconstructionIoCfg, device: str) -> Predict:
+    """A trained reconstructor, used as it was trained."""
+    model.eval()
+    if isinstance(model, Reconstructor) and model.episode_memory:
+        return from_episodes(model, device)
+
+    def predictor(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        outputs, _ = model(batch.depth.to(device), batch.proprioception.to(device))
+        return io.fill(outputs["height"]).cpu(), outputs["velocity"].cpu()
+
+    return from_windows(predictor)
+
+
+def flat_ground(base_height_m: float, noise_m: float = 0.0) -> Predict:
+    """Level ground under a standing robot, at rest; with or without white noise."""
+    generator = torch.Generator().manual_seed(0)
+
+    def predictor(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        noise = torch.randn(batch.height.shape, generator=generator)
+        return noise * noise_m - base_height_m, torch.zeros_like(batch.velocity)
+
+    return from_windows(predictor)
 
 
 def evaluate(
-    predictor: Predictor,
-    recording: Recording,
-    in_view: np.ndarray,
-    title: str = "evaluating",
+    found: Prediction, recording: Recording, in_view: np.ndarray
 ) -> dict[str, Any]:
     """The metrics of one method on the held-out sets, and where the error lies.
 
     Args:
-        predictor: The method.
+        found: What the method made of the sets.
         recording: The held-out sets.
         in_view: Cells that a robot sees which stands on flat ground, bool [Y, X].
-        title: Of the progress bar.
 
     Returns:
         What `summarise` gives; ``l1_cm_per_cell`` [Y, X], the mean over all frames:
@@ -144,7 +205,6 @@ def evaluate(
         over the cells in view and over the others, ``l1_cm_in_view`` and
         ``l1_cm_out_of_view``.
     """
-    found = predict_all(predictor, recording, title)
     scores = score_frames(
         found.height, found.true_height, found.velocity, found.true_velocity
     )
@@ -163,14 +223,13 @@ def evaluate(
 
 
 def extent_shift(
-    predictor: Predictor, recording: Recording, title: str = "evaluating extents"
+    found: Prediction, recording: Recording
 ) -> dict[str, dict[str, list[float]]]:
     """Error over difficulty on descending stairs, by side of the patch.
 
     Returns:
         Side in metres to ``difficulty`` and ``l1_cm``, one entry per level.
     """
-    found = predict_all(predictor, recording, title)
     error = 100.0 * np.abs(found.height - found.true_height).mean(axis=(1, 2))
     levels = recording.levels[found.sequences]
     shards = recording.shard_of[found.sequences]
@@ -188,24 +247,21 @@ def extent_shift(
     return result
 
 
-def pick_examples(
-    predictors: dict[str, Predictor], recording: Recording
-) -> list[Example]:
+def pick_examples(found: dict[str, Prediction], recording: Recording) -> list[Example]:
     """One window per terrain at its highest level: the one with the most relief."""
+    first = next(iter(found.values()))
+    terrains = recording.terrains[first.sequences]
+    levels = recording.levels[first.sequences]
     examples = []
     for terrain in EXAMPLE_TERRAINS:
-        rows = np.flatnonzero(recording.terrains == terrain)
+        rows = np.flatnonzero(terrains == terrain)
         if not len(rows):
             continue
-        rows = rows[recording.levels[rows] == recording.levels[rows].max()]
-        steps = scored_steps(recording.num_steps)
-        ends = np.tile(steps, len(rows))
-        batch = recording.windows(np.repeat(rows, len(steps)), ends)
-        best = int(batch.height.flatten(1).std(dim=1).argmax())
-        batch = Batch(*(part[best : best + 1] for part in batch))
-        with torch.inference_mode():
-            maps = {k: p(batch)[0][0].numpy() for k, p in predictors.items()}
-        depth, truth = batch.depth[0, -1].numpy(), batch.height[0].numpy()
+        rows = rows[levels[rows] == levels[rows].max()]
+        best = rows[first.true_height[rows].std(axis=(1, 2)).argmax()]
+        batch = recording.windows(first.sequences[[best]], first.steps[[best]])
+        maps = {name: prediction.height[best] for name, prediction in found.items()}
+        depth, truth = batch.depth[0, -1].numpy(), first.true_height[best]
         examples.append(Example(terrain, depth, truth, maps))
     return examples
 
@@ -237,29 +293,36 @@ def compare(
     has_extent = (data / "extent").is_dir()
     extent = cfg.open(data / "extent") if has_extent else None
     robot = get_robot(held_out.manifest.config["sampler"]["robot"])
-    stride = cfg.io.map_stride
-    in_view = cells_in_view(robot)[::stride, ::stride]
-    flat = flat_predictor(robot.base_height_m)
-    predictors: dict[str, Predictor] = {}
+    in_view = cells_in_view(robot)
     result: dict[str, Any] = {"methods": {}, "extent_shift": {}}
+    predictions = {}
     for method in methods:
         trained = fit(replace(cfg, method=method), data, output / method, True, factory)
-        predictor = predictors[method] = as_predictor(trained.model, cfg.device)
+        predict = as_predict(trained.model, cfg.io, cfg.device)
+        found = predictions[method] = predict(held_out, f"evaluating {method}")
         result["methods"][method] = {
             "parameters": trained.num_parameters,
-            **evaluate(predictor, held_out, in_view, f"evaluating {method}"),
+            **evaluate(found, held_out, in_view),
             "samples_per_s": trained.samples_per_s,
+            "cpu_seconds": trained.cpu_seconds,
             "updates": trained.update,
             "curve": trained.curve,
         }
         if extent is not None:
-            result["extent_shift"][method] = extent_shift(predictor, extent)
-    result["flat"] = {"parameters": 0, **evaluate(flat, held_out, in_view)}
+            found = predict(extent, f"extents, {method}")
+            result["extent_shift"][method] = extent_shift(found, extent)
+    for name, noise_m in (("flat", 0.0), ("noise", NOISE_M)):
+        predict = flat_ground(robot.base_height_m, noise_m)
+        found = predict(held_out, f"evaluating {name}")
+        result[name] = {"parameters": 0, **evaluate(found, held_out, in_view)}
+        if extent is not None and name == "flat":
+            found = predict(extent, "extents, flat")
+            result["extent_shift"]["flat"] = extent_shift(found, extent)
     result["share_in_view"] = float(in_view.mean())
-    if extent is not None:
-        result["extent_shift"]["flat"] = extent_shift(flat, extent)
+    result["cell_cm"] = 100.0 * robot.height_map.cell_m
+    result["map_stride"] = cfg.io.map_stride
     settings = {k: v for k, v in vars(cfg).items() if k != "method"}
     splits = ("train", "eval", *(("extent",) if has_extent else ()))
     result["training"] = settings
     result["data"] = {k: Manifest.read(data / k).to_dict() for k in splits}
-    return result, pick_examples(predictors, held_out)
+    return result, pick_examples(predictions, held_out)

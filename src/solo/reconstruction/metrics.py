@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EDGE_STEP_M = 0.05
-"""A larger height step between neighbouring cells is an edge (issue and paper: F1 is
-over instances with edges; the paper does not state the threshold)."""
+from solo.reconstruction.edges import covered_edges, f1, matched_edges
 
 HARD_LEVELS = (7, 8, 9)
 """Levels of the hard-traversability aggregate.
@@ -30,20 +28,16 @@ TOP_LEVEL = 9
 
 @dataclass(frozen=True, eq=False)
 class FrameScores:
-    """Errors of F frames, and the edge counts F1 is made from; all [F]."""
+    """Errors of F frames, [F], and the edge counts F1 is made from."""
 
     height_l1_m: np.ndarray
     """Mean absolute error over the cells, metres."""
     velocity_l1: np.ndarray
     """Mean absolute error over the three components, m/s."""
-    true_edges: np.ndarray
-    """Edges in the true map."""
-    found_edges: np.ndarray
-    """Of those, how many have a predicted edge within one cell."""
-    predicted_edges: np.ndarray
-    """Edges in the predicted map."""
-    right_edges: np.ndarray
-    """Of those, how many have a true edge within one cell."""
+    covered_edges: np.ndarray
+    """Counts of `solo.reconstruction.edges.covered_edges`, [F, 4]."""
+    matched_edges: np.ndarray
+    """Counts of `solo.reconstruction.edges.matched_edges`, [F, 3]."""
 
 
 def score_frames(
@@ -60,45 +54,12 @@ def score_frames(
         velocity: Predicted velocities, [F, 3], m/s.
         true_velocity: True velocities, [F, 3], m/s.
     """
-    counts = [edge_counts(p, t) for p, t in zip(height, true_height, strict=True)]
-    columns = np.array(counts, dtype=np.int64).reshape(-1, 4).T
     return FrameScores(
         np.abs(height - true_height).mean(axis=(1, 2)),
         np.abs(velocity - true_velocity).mean(axis=1),
-        *columns,
+        np.stack(covered_edges(height, true_height), axis=1),
+        np.stack(matched_edges(height, true_height), axis=1),
     )
-
-
-def find_edges(height: np.ndarray) -> np.ndarray:
-    """Cells [..., Y, X] that differ by more than `EDGE_STEP_M` from a neighbour.
-
-    The higher cell of such a pair is the edge: where a foot would slip off. A step of
-    exactly the limit is none, up to 0.1 mm of rounding.
-    """
-    edge = np.zeros(height.shape, dtype=bool)
-    for axis in (-1, -2):
-        first = np.moveaxis(height, axis, 0)
-        marks = np.moveaxis(edge, axis, 0)  # A view, so that marks land in `edge`.
-        rise = first[1:] - first[:-1]
-        marks[1:] |= rise > EDGE_STEP_M + 1e-4
-        marks[:-1] |= rise < -EDGE_STEP_M - 1e-4
-    return edge
-
-
-def edge_counts(height: np.ndarray, truth: np.ndarray) -> tuple[int, int, int, int]:
-    """True edges, those found, predicted edges, those right; maps [Y, X]."""
-    predicted, true = find_edges(height), find_edges(truth)
-    found = true & _grow(predicted)
-    right = predicted & _grow(true)
-    return int(true.sum()), int(found.sum()), int(predicted.sum()), int(right.sum())
-
-
-def edge_f1(true: int, found: int, predicted: int, right: int) -> float:
-    """Harmonic mean of precision and recall; 0 if nothing was found."""
-    if found == 0 or right == 0:
-        return 0.0
-    precision, recall = right / predicted, found / true
-    return 2.0 * precision * recall / (precision + recall)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +78,14 @@ def summarise(scores: FrameScores, labels: Labels) -> dict[str, object]:
     """The numbers of the table: means over the sets, and their deviations.
 
     Returns:
-        ``l1_cm``, ``hard_l1_cm``, ``edge_f1``, ``velocity_l1`` and, for each, the
-        standard deviation over the sets as ``*_std``; ``edge_instances``, the number of
-        instances with edges; ``per_terrain_level9_cm`` by terrain.
+        ``l1_cm``, ``hard_l1_cm``, ``edge_f1`` (covered edges, the paper's reading),
+        ``matched_edge_f1``, ``_precision`` and ``_recall``, ``velocity_l1`` and, for
+        each, the standard deviation over the sets as ``*_std``; ``edge_instances``, the
+        number of instances with edges; ``per_terrain_level9_cm`` by terrain.
     """
     sets = [_summarise_set(scores, labels, k) for k in np.unique(labels.held_out_set)]
     result: dict[str, object] = {}
-    for key in ("l1_cm", "hard_l1_cm", "edge_f1", "velocity_l1"):
+    for key in ("l1_cm", "hard_l1_cm", "velocity_l1", *_EDGE_KEYS):
         values = np.array([found[key] for found in sets], dtype=np.float64)
         values = values[np.isfinite(values)]
         result[key] = float(values.mean()) if len(values) else None
@@ -144,32 +106,25 @@ def summarise(scores: FrameScores, labels: Labels) -> dict[str, object]:
 
 def _summarise_set(scores: FrameScores, labels: Labels, number: int) -> dict:
     """One held-out set; instances count equally."""
-    l1, velocity, f1, levels, terrains = [], [], [], [], []
+    l1, velocity, edges, levels, terrains = [], [], [], [], []
     in_set = labels.held_out_set == number
     keys = sorted(set(zip(labels.terrain[in_set], labels.level[in_set], strict=True)))
     for terrain, level in keys:
         rows = in_set & (labels.terrain == terrain) & (labels.level == level)
         l1.append(100.0 * scores.height_l1_m[rows].mean())
         velocity.append(scores.velocity_l1[rows].mean())
-        counts = [
-            int(column[rows].sum())
-            for column in (
-                scores.true_edges,
-                scores.found_edges,
-                scores.predicted_edges,
-                scores.right_edges,
-            )
-        ]
-        if counts[0]:
-            f1.append(edge_f1(*counts))
+        covered = scores.covered_edges[rows].sum(axis=0)
+        if covered[0]:
+            matched = scores.matched_edges[rows].sum(axis=0)
+            edges.append(_edge_scores(covered, matched))
         levels.append(level)
         terrains.append(str(terrain))
     errors, hard = np.array(l1), np.isin(levels, HARD_LEVELS)
     return {
         "l1_cm": errors.mean(),
         "hard_l1_cm": errors[hard].mean() if hard.any() else np.nan,
-        "edge_f1": np.mean(f1) if f1 else np.nan,
-        "edge_instances": len(f1),
+        **dict(zip(_EDGE_KEYS, _column_means(edges), strict=True)),
+        "edge_instances": len(edges),
         "velocity_l1": np.mean(velocity),
         "top": {
             t: e for t, e, k in zip(terrains, l1, levels, strict=True) if k == TOP_LEVEL
@@ -177,11 +132,31 @@ def _summarise_set(scores: FrameScores, labels: Labels, number: int) -> dict:
     }
 
 
-def _grow(mask: np.ndarray) -> np.ndarray:
-    """Cells within one cell, diagonals included, of a marked one; [Y, X]."""
-    padded = np.pad(mask, 1)
-    height, width = mask.shape
-    return np.any(
-        [padded[y : y + height, x : x + width] for y in range(3) for x in range(3)],
-        axis=0,
-    )
+_EDGE_KEYS = (
+    "edge_f1",
+    "matched_edge_f1",
+    "matched_edge_precision",
+    "matched_edge_recall",
+)
+
+
+def _edge_scores(covered: np.ndarray, matched: np.ndarray) -> tuple[float, ...]:
+    """The numbers of `_EDGE_KEYS` of an instance, from its counts.
+
+    The mean of three boundaries can hide a step of 5 to 15 cm that is one cell wide, so
+    an instance may have a covered edge and none to match: it has no matched scores.
+    """
+    true, found, predicted, right = (int(count) for count in covered)
+    reading = f1(right / max(predicted, 1), found / true)
+    true, predicted, pairs = (int(count) for count in matched)
+    if true == 0:
+        return reading, np.nan, np.nan, np.nan
+    precision, recall = pairs / max(predicted, 1), pairs / true
+    return reading, f1(precision, recall), precision, recall
+
+
+def _column_means(rows: list[tuple[float, ...]]) -> list[float]:
+    """Means of the finite values of each column; not a number if there is none."""
+    columns = np.array(rows, dtype=np.float64).reshape(-1, len(_EDGE_KEYS)).T
+    finite = [column[np.isfinite(column)] for column in columns]
+    return [float(values.mean()) if len(values) else np.nan for values in finite]

@@ -2,183 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from solo.report import paper
-from solo.report.charts import Axes, curve_chart
-from solo.report.jobs import causes_table
-from solo.report.markup import Html
-from solo.report.numbers import mean_interval
-from solo.report.pictures import gallery
-from solo.report.runs import Run, has_measure, legend, measure_cell, success_cell
-from solo.report.scale import run_notes, scale_notes
-from solo.report.section import Headline, Section, figure, panels, settings
-from solo.report.svg import Curve, Mark
-from solo.report.tables import (
-    NONE,
-    PAPER_SILENT,
-    Cell,
-    Column,
-    Entry,
-    Row,
-    badges,
-    table,
-)
+from solo.report import parts as ui
+from solo.report.failures import gallery
+from solo.report.figures import Line, Mark, curves
+from solo.report.read import Run
+from solo.report.stress import causes_table, rate_point
+from solo.results import MAP_ERROR, Job
 
-_SOURCE = "fig:recon-and-foothold-quality"
-_MAP = "height_map_l1_m"
 _SIDES_M = (8.0, 10.0)
 """Sides of the paper's scenes: trained on, and never seen."""
 
 
-def extent_section(runs: Sequence[Run], max_failures: int) -> Section:
+def extent_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
     """Everything of the change of extent."""
     parts = [
-        badges(scale_notes("extent", runs)),
-        _table(runs),
-        _figure(runs),
+        ui.Badges(ui.scale_notes(runs)),
+        _extent_table(runs),
+        _extent_figure(runs),
         causes_table(runs),
         gallery(runs, max_failures),
-        settings(runs),
+        ui.settings(runs),
     ]
     intro = (
         "Descending stairs over difficulty, on the 8 m scenes of training and on "
         "10 m scenes that no policy has seen."
     )
-    heads = [head for run in runs for head in _headlines(run)]
-    return Section("extent", "Change of extent", intro, parts, heads)
+    heads = [head for run in runs for head in _extent_headlines(run)]
+    return ui.Section("extent", "Change of extent", intro, parts, heads)
 
 
-def quoted_marks() -> list[Mark]:
-    """The paper's numbers at difficulty 0.99: QR's named, the others in tooltips."""
-    marks = []
-    for method, errors in paper.EXTENT_L1_CM.items():
-        for side, error in zip(_SIDES_M, errors, strict=True):
-            tip = f"paper, {method}, {side:g} m: {error:.1f} cm"
-            label = f"QR {side:g} m" if method == "QR" else ""
-            marks.append(Mark(paper.EXTENT_DIFFICULTY, error, tip, label))
-    return marks
+def extent_marks() -> list[Mark]:
+    """The paper's numbers at difficulty 0.99; QR's are named."""
+    return [
+        Mark(paper.EXTENT_DIFFICULTY, error, f"QR {side:g} m" if m == "QR" else "")
+        for m, errors in paper.EXTENT_L1_CM.items()
+        for side, error in zip(_SIDES_M, errors, strict=True)
+    ]
 
 
-def _headlines(run: Run) -> list[Headline]:
+def _extent_headlines(run: Run) -> list[ui.Headline]:
     heads = []
-    for side, quote in zip(_SIDES_M, paper.EXTENT_L1_CM["QR"], strict=True):
-        found = _at(run, paper.EXTENT_DIFFICULTY, side)
-        if found is None or _MAP not in found["measures"]:
+    for side, target in zip(_SIDES_M, paper.EXTENT_L1_CM["QR"], strict=True):
+        job = _at(run, paper.EXTENT_DIFFICULTY, side)
+        measure = job and job.measures.get(MAP_ERROR)
+        if not measure or measure.mean is None:
             continue
-        ours = measure_cell(found, _MAP, 100.0, 2)
+        cell, ends = ui.mean_cell(measure, 100.0, 2), measure.interval
+        score = ui.Score(100 * measure.mean, target, False, ends and 100 * ends[0])
         heads.append(
-            Headline(
-                f"Descending stairs of {side:g} m, height-map L1",
-                run.label,
-                Cell(f"{ours.main} cm", ours.small),
-                Cell(f"{quote:.1f} cm", "QR", True),
-                run_notes("extent", run),
-            )
-        )
+            ui.Headline(f"Descending stairs of {side:g} m, height-map L1", run.label,
+                     ui.Cell(f"{cell.main} cm", cell.small),
+                     ui.quoted(target, "{:.1f} cm", "QR"), run.scale_notes(), score)
+        )  # fmt: skip
     return heads
 
 
-def _at(run: Run, difficulty: float, side: float) -> dict[str, Any] | None:
-    for cell in run.cells:
-        if cell.get("difficulty") == difficulty and cell.get("patch_m") == side:
-            return cell
+def _at(run: Run, difficulty: float, side: float) -> Job | None:
+    for job in run.cells:
+        if job.difficulty == difficulty and (job.patch_m or 8.0) == side:
+            return job
     return None
 
 
-def _places(runs: Sequence[Run]) -> tuple[list[float], list[float]]:
-    """Difficulties and sides that occur."""
-    cells = [cell for run in runs for cell in run.cells]
-    difficulties = {cell.get("difficulty", 0.0) for cell in cells}
-    return sorted(difficulties), sorted({cell.get("patch_m", 8.0) for cell in cells})
-
-
-def _table(runs: Sequence[Run]) -> Html:
-    difficulties, sides = _places(runs)
-    has_map = has_measure(runs, _MAP)
+def _extent_table(runs: Sequence[Run]) -> ui.Table:
+    jobs = [job for run in runs for job in run.cells]
+    has_map = ui.has_measure(runs, MAP_ERROR)
     rows = []
-    for side in sides:
-        for difficulty in difficulties:
-            cells: list[Entry] = []
+    for side in sorted({job.patch_m or 8.0 for job in jobs}):
+        for difficulty in sorted({job.difficulty or 0.0 for job in jobs}):
+            cells: list[ui.Entry] = []
             for run in runs:
-                found = _at(run, difficulty, side)
-                cells.append(NONE if found is None else success_cell(found["success"]))
+                job = _at(run, difficulty, side)
+                cells.append(ui.rate_cell(job.success) if job else ui.NONE)
                 if has_map:
-                    cells.append(measure_cell(found, _MAP, 100.0, 2))
+                    cells.append(ui.measure_cell(job, MAP_ERROR, 100.0))
             is_quoted = difficulty == paper.EXTENT_DIFFICULTY and side in _SIDES_M
-            for method in paper.METHODS:
-                quote = PAPER_SILENT
-                if is_quoted:
-                    error = paper.EXTENT_L1_CM[method][_SIDES_M.index(side)]
-                    quote = Cell(f"{error:.1f}", None, True)
-                cells.append(quote)
-            head = Cell(f"{side:g} m, {difficulty:g}")
-            rows.append(Row(head, cells))
-    columns = [Column("scene, difficulty")]
+            said = [
+                paper.EXTENT_L1_CM[m][_SIDES_M.index(side)] if is_quoted else None
+                for m in paper.METHODS
+            ]
+            cells += [ui.quoted(value, "{:.1f}") for value in said]
+            rows.append(ui.Row(f"{side:g} m, {difficulty:g}", cells))
+    columns = [ui.Column("scene, difficulty")]
     for run in runs:
-        columns.append(Column(run.label, "success, %", series=run.series))
+        columns.append(ui.Column(run.label, "success, %", series=run.series))
         if has_map:
-            columns.append(Column(run.label, "map L1, cm", series=run.series))
-    columns += [Column(m, "paper, map L1, cm", True) for m in paper.METHODS]
+            columns.append(ui.Column(run.label, "map L1, cm", series=run.series))
+    columns += [ui.Column(m, "paper, map L1, cm", True) for m in paper.METHODS]
     caption = "Success and on-policy height-map L1 with 95 % intervals"
-    return table(caption, columns, rows, _SOURCE)
+    return ui.Table(caption, columns, rows, "fig:recon-and-foothold-quality")
 
 
-def _figure(runs: Sequence[Run]) -> Html:
+def _extent_figure(runs: Sequence[Run]) -> ui.Drawing:
     drawn = []
-    with_map = [run for run in runs if has_measure([run], _MAP)]
-    if with_map:
-        axes = Axes("Height-map L1 over difficulty", "difficulty", "height-map L1, cm")
-        curves = [c for run in with_map for c in _curves(run, _map_point)]
-        drawn.append(curve_chart(axes, curves, quoted_marks()))
-    axes = Axes("Success over difficulty", "difficulty", "success, %", 0.0, 105.0)
-    curves = [c for run in runs for c in _curves(run, _success_point)]
-    drawn.append(curve_chart(axes, curves))
-    return figure(
+    mapped = [run for run in runs if ui.has_measure([run], MAP_ERROR)]
+    if mapped:
+        lines = [curve for run in mapped for curve in _extent_curves(run, _map_point)]
+        title = "Height-map L1 over difficulty"
+        y = "height-map L1, cm"
+        drawn.append(curves(title, lines, "difficulty", y, extent_marks()))
+    lines = [curve for run in runs for curve in _extent_curves(run, _success_point)]
+    title = "Success over difficulty"
+    drawn.append(curves(title, lines, "difficulty", "success, %", high=105.0))
+    return ui.Drawing(
         "Solid with circles: 8 m, as in training. Dashed with squares: 10 m",
-        legend(runs, "paper, at 0.99" if with_map else ""),
-        panels(drawn),
-        note="Whiskers are 95 % intervals.",
+        drawn,
+        "Vertical lines are 95 % intervals.",
+        ui.legend(runs, "paper, at 0.99" if mapped else ""),
     )
 
 
-Point = tuple[float, tuple[float, float] | None]
+Ends = tuple[float, float] | None
 
 
-def _map_point(cell: Mapping[str, Any]) -> Point | None:
-    measure = cell["measures"].get(_MAP)
-    if not measure or measure.get("mean") is None:
+def _map_point(job: Job) -> tuple[float, Ends] | None:
+    measure = job.measures.get(MAP_ERROR)
+    if measure is None or measure.mean is None:
         return None
-    bounds = mean_interval(measure)
-    scaled = None if bounds is None else (100 * bounds[0], 100 * bounds[1])
-    return 100 * measure["mean"], scaled
+    ends = measure.interval
+    return 100 * measure.mean, ends and (100 * ends[0], 100 * ends[1])
 
 
-def _success_point(cell: Mapping[str, Any]) -> Point | None:
-    rate = cell["success"]
-    return 100 * rate["rate"], (100 * rate["low"], 100 * rate["high"])
+def _success_point(job: Job) -> tuple[float, Ends]:
+    point = rate_point(0, job.success)
+    return point.value, point.ends
 
 
-def _curves(run: Run, point: Any) -> list[Curve]:
+def _extent_curves(
+    run: Run, point: Callable[[Job], tuple[float, Ends] | None]
+) -> list[Line]:
     """One curve per side of the scene."""
-    curves = []
-    _, sides = _places([run])
-    for number, side in enumerate(sides):
-        cells = [c for c in run.cells if c.get("patch_m", 8.0) == side]
-        cells.sort(key=lambda cell: cell.get("difficulty", 0.0))
-        found = [(c.get("difficulty", 0.0), point(c)) for c in cells]
-        found = [(x, p) for x, p in found if p is not None]
-        if found:
-            curves.append(
-                Curve(
-                    run.series,
-                    f"{run.label}, {side:g} m",
-                    [x for x, _ in found],
-                    [p[0] for _, p in found],
-                    f"{side:g} m",
-                    is_dashed=number > 0,
-                    intervals=[p[1] for _, p in found],
-                )
-            )
-    return curves
+    found = []
+    for side in sorted({job.patch_m or 8.0 for job in run.cells}):
+        jobs = [job for job in run.cells if (job.patch_m or 8.0) == side]
+        jobs.sort(key=lambda job: job.difficulty or 0.0)
+        points = [(job.difficulty or 0.0, point(job)) for job in jobs]
+        kept = [(x, p) for x, p in points if p is not None]
+        if kept:
+            xs, ys = [x for x, _ in kept], [p[0] for _, p in kept]
+            ends = [p[1] for _, p in kept]
+            found.append(Line(run.series, xs, ys, side > _SIDES_M[0], ends))
+    return found

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from solo.evaluation.metrics import summarise_levels
 from solo.report import paper
-from solo.report.charts import shaded_grid
-from solo.report.markup import Html
-from solo.report.numbers import signed, spread
-from solo.report.pictures import gallery
-from solo.report.read import Result
-from solo.report.runs import Run, success_cell, terrain_title
-from solo.report.scale import run_notes, scale_notes
-from solo.report.section import Headline, Section, figure, panels, settings
-from solo.report.tables import (
-    NONE,
-    PAPER_SILENT,
-    Cell,
-    Column,
-    Row,
-    badges,
-    table,
-)
+from solo.report import parts as ui
+from solo.report.failures import gallery
+from solo.report.read import ResultFile, Run
+from solo.results import Levels, Mean, Rate
 
 _SOURCE = "tab:reduced-compute-tamse"
 _GROUPS = {
@@ -33,172 +20,155 @@ _GROUPS = {
 _MAX_GRIDS = 6
 
 
-def levels_section(
-    results: Sequence[Result], runs: Sequence[Run], max_failures: int
-) -> Section:
+def levels_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
     """Everything of one or more evaluations of levels."""
-    notes = scale_notes("levels", runs)
-    pairs = [result for result in results if result.data.get("paired")]
-    scale = paper.SCALES["levels"]
-    for result in pairs:
-        count = len(result.data["first"])
-        if count != scale.num_seeds:
-            notes.append(f"pairs of policies: {count} (paper: {scale.num_seeds} seeds)")
-    parts: list[Html | None] = [badges(notes)]
-    parts += [_paired_table(result, runs) for result in pairs]
-    parts.append(_policy_table(runs))
-    parts.append(_grids(runs))
-    parts += [gallery(runs, max_failures), settings(runs)]
+    files = list(dict.fromkeys(run.file for run in runs))
+    pairs = {
+        file: file.result
+        for file in files
+        if isinstance(file.result, Levels) and file.result.paired
+    }
+    notes, wanted = ui.scale_notes(runs), paper.SCALES["levels"].num_seeds
+    for found in pairs.values():
+        if len(found.first) != wanted:
+            notes.append(f"pairs of policies: {len(found.first)} (paper: {wanted})")
+    parts = [
+        ui.Badges(notes),
+        *(_paired_table(file, found, runs) for file, found in pairs.items()),
+        _policy_table(runs),
+        *_grids(runs),
+        gallery(runs, max_failures),
+        ui.settings(runs),
+    ]
     intro = (
         "Ten levels of every training terrain. Easy, medium and hard pool all "
         "terrains; level 9 is shown by terrain."
     )
-    alone = [run for run in runs if run.result not in pairs]
-    heads = [head for run in alone for head in _headlines(run)]
-    for result in pairs:
-        heads += _paired_headlines(result, notes)
-    return Section("levels", "Ten levels of every terrain", intro, parts, heads)
+    heads = [h for run in runs if run.file not in pairs for h in _headlines(run)]
+    for found in pairs.values():
+        heads += _paired_headlines(found, notes)
+    return ui.Section("levels", "Ten levels of every terrain", intro, parts, heads)
 
 
-def quote_of(column: str, method: str) -> paper.Spread | None:
+def _aggregates(run: Run) -> Mapping[str, Rate]:
+    """Columns of the ablation; the folder of one policy may not have them yet."""
+    return run.found.aggregates or summarise_levels(run.cells)
+
+
+def _quote(column: str, method: str) -> paper.Spread | None:
     """The paper's number for a column of ours."""
     name = column.removeprefix("top/")
     name = paper.ABLATION_TERRAINS.get(name, name) if name != column else column
     return paper.ABLATION[method].get(name)
 
 
-def column_title(column: str) -> Cell:
+def _quoted(column: str, method: str) -> ui.Cell:
+    found = _quote(column, method)
+    if found is None:
+        return ui.quoted(None)
+    return ui.quoted(ui.spread(found.mean, found.std, 2, method == "difference"))
+
+
+def _title(column: str) -> ui.Cell:
     """Name of a column of the ablation, with what the paper's number covers."""
     if column in _GROUPS:
-        return Cell(_GROUPS[column])
+        return ui.Cell(_GROUPS[column])
     terrain = column.removeprefix("top/")
     small = None
     if terrain.startswith("stones_"):
         small = "the paper's is both stone variants"
     elif terrain.startswith("rough_"):
         small = "the paper does not say which"
-    return Cell(f"{terrain_title(terrain)}, level 9", small)
+    return ui.Cell(f"{ui.terrain_title(terrain)}, level 9", small)
 
 
 def _ordered(columns: Iterable[str]) -> list[str]:
     """What the paper has comes first."""
-    found = list(columns)
-    quoted = [name for name in found if quote_of(name, "TA-MSE") is not None]
-    return [*quoted, *(name for name in found if name not in quoted)]
+    return sorted(columns, key=lambda name: _quote(name, "TA-MSE") is None)
 
 
-def _headlines(run: Run) -> list[Headline]:
-    rate = run.data["aggregates"].get("hard")
-    if rate is None:
+def _headlines(run: Run) -> list[ui.Headline]:
+    rate, quote = _aggregates(run).get("hard"), _quote("hard", "TA-MSE")
+    if rate is None or quote is None:
         return []
-    quote = quote_of("hard", "TA-MSE")
-    assert quote is not None
-    shown = Cell(f"{spread(quote.mean, quote.std, 2)} %", "TA-MSE, 3 seeds", True)
-    ours = success_cell(rate)
-    notes = run_notes("levels", run)
-    return [Headline("Hard levels, success", run.label, ours, shown, notes)]
+    shown = ui.quoted(ui.spread(quote.mean, quote.std, 2), "{} %", "TA-MSE, 3 seeds")
+    what = "Hard levels, success"
+    return [ui.rate_headline(what, run, rate, shown, quote.mean)]
 
 
-def _paired_headlines(result: Result, notes: Sequence[str]) -> list[Headline]:
-    side = result.data["paired"].get("hard")
-    if side is None:
+def _paired_headlines(found: Levels, notes: Sequence[str]) -> list[ui.Headline]:
+    pair = found.paired.get("hard")
+    if pair is None:
         return []
-    quote = quote_of("hard", "difference")
-    assert quote is not None
-    shown = f"{signed(quote.mean, quote.std, 2)} pp"
-    found = side["difference"]
-    ours = Cell(f"{signed(found['mean'], found.get('std'), 2)} pp", "second − first")
-    return [
-        Headline(
-            "Hard levels, paired difference",
-            f"pairs: {len(result.data['first'])}",
-            ours,
-            Cell(shown, "TA-MSE − MSE+PPO", True),
-            notes,
-        )
-    ]
+    difference = _mean(pair.difference, plus=True)
+    ours = ui.Cell(f"{difference.main} pp", "second − first")
+    shown = ui.Cell(
+        f"{_quoted('hard', 'difference').main} pp", "TA-MSE − MSE+PPO", True
+    )
+    what, whose = "Hard levels, paired difference", f"pairs: {len(found.first)}"
+    return [ui.Headline(what, whose, ours, shown, notes)]
 
 
-def _paired_table(result: Result, runs: Sequence[Run]) -> Html:
+def _mean(value: Mean, plus: bool = False) -> ui.Cell:
+    return ui.Cell(ui.spread(value.mean, value.std, 2, plus))
+
+
+def _paired_table(file: ResultFile, found: Levels, runs: Sequence[Run]) -> ui.Table:
     """The paper's ablation: both sets and their difference, beside the paper's."""
-    here = [run for run in runs if run.result is result]
-    names = {
-        side: ", ".join(run.label for run in here if run.side == side)
+    first, second = (
+        ", ".join(run.label for run in runs if run.file is file and run.side == side)
         for side in ("first", "second")
-    }
+    )
     rows = []
-    for column in _ordered(result.data["paired"]):
-        sides = result.data["paired"][column]
-        cells = [_mean_cell(sides["first"]), _mean_cell(sides["second"])]
-        cells.append(Cell(_signed_of(sides["difference"])))
-        for method in paper.ABLATION:
-            quote = quote_of(column, method)
-            if quote is None:
-                cells.append(PAPER_SILENT)
-                continue
-            form = signed if method == "difference" else spread
-            cells.append(Cell(form(quote.mean, quote.std, 2), None, True))
-        rows.append(Row(column_title(column), cells))
+    for column in _ordered(found.paired):
+        pair = found.paired[column]
+        cells = [_mean(pair.first), _mean(pair.second), _mean(pair.difference, True)]
+        cells += [_quoted(column, method) for method in paper.ABLATION]
+        rows.append(ui.Row(_title(column), cells))
     columns = [
-        Column("levels"),
-        Column("first", names["first"]),
-        Column("second", names["second"]),
-        Column("second − first", "points"),
-        Column("MSE+PPO", "paper", True),
-        Column("TA-MSE", "paper", True),
-        Column("difference", "paper, points", True),
+        ui.Column("levels"),
+        ui.Column("first", first),
+        ui.Column("second", second),
+        ui.Column("second − first", "points"),
+        ui.Column("MSE+PPO", "paper", True),
+        ui.Column("TA-MSE", "paper", True),
+        ui.Column("difference", "paper, points", True),
     ]
     caption = (
         "Success, percent: mean ± standard deviation over policies; differences are "
         "taken pair by pair"
     )
-    return table(caption, columns, rows, _SOURCE)
+    return ui.Table(caption, columns, rows, _SOURCE)
 
 
-def _mean_cell(value: Mapping[str, Any]) -> Cell:
-    return Cell(spread(value["mean"], value.get("std"), 2))
-
-
-def _signed_of(value: Mapping[str, Any]) -> str:
-    return signed(value["mean"], value.get("std"), 2)
-
-
-def _policy_table(runs: Sequence[Run]) -> Html:
+def _policy_table(runs: Sequence[Run]) -> ui.Table:
     """Each policy by itself, with intervals."""
-    names = dict.fromkeys(name for run in runs for name in run.data["aggregates"])
+    tables = [_aggregates(run) for run in runs]
+    methods = ("MSE+PPO", "TA-MSE")
     rows = []
-    for name in _ordered(names):
-        found = [run.data["aggregates"].get(name) for run in runs]
-        cells = [NONE if rate is None else success_cell(rate) for rate in found]
-        for method in ("MSE+PPO", "TA-MSE"):
-            quote = quote_of(name, method)
-            cell = PAPER_SILENT
-            if quote is not None:
-                cell = Cell(spread(quote.mean, quote.std, 2), None, True)
-            cells.append(cell)
-        rows.append(Row(column_title(name), cells))
-    columns = [
-        Column("levels"),
-        *(run.column for run in runs),
-        Column("MSE+PPO", "paper, 3 seeds", True),
-        Column("TA-MSE", "paper, 3 seeds", True),
-    ]
+    for name in _ordered(dict.fromkeys(name for table in tables for name in table)):
+        cells = [ui.rate_cell(table.get(name)) for table in tables]
+        rows.append(
+            ui.Row(_title(name), [*cells, *(_quoted(name, m) for m in methods)])
+        )
+    columns = [ui.Column("levels"), *map(ui.run_column, runs)]
+    columns += [ui.Column(method, "paper, 3 seeds", True) for method in methods]
     caption = "Success of each policy with the 95 % Wilson interval, percent"
-    return table(caption, columns, rows, _SOURCE)
+    return ui.Table(caption, columns, rows, _SOURCE)
 
 
-def _grids(runs: Sequence[Run]) -> Html:
-    """Success of every job: terrain by level, one drawing per policy."""
-    drawn = []
+def _grids(runs: Sequence[Run]) -> list[ui.Table]:
+    """Success of every job: terrain by level, one table per policy."""
+    tables = []
     for run in runs[:_MAX_GRIDS]:
-        levels = sorted({round(cell.get("level") or 0) for cell in run.cells})
-        rows: dict[str, list[float | None]] = {}
-        for cell in run.cells:
-            name = terrain_title(cell.get("terrain", cell["name"]))
-            row = rows.setdefault(name, [None] * len(levels))
-            row[levels.index(round(cell.get("level") or 0))] = cell["success"]["rate"]
-        drawn.append(shaded_grid(run.label, [str(k) for k in levels], rows, "level"))
-    note = None
-    if len(runs) > _MAX_GRIDS:
-        note = f"The first {_MAX_GRIDS} of {len(runs)} policies."
-    return figure("Success by terrain and level, percent", panels(drawn), note=note)
+        levels = sorted({job.level or 0 for job in run.cells})
+        rows: dict[str, list[ui.Entry]] = {}
+        for job in run.cells:
+            row = rows.setdefault(job.title, [ui.NONE for _ in levels])
+            rate = job.success.rate
+            shown = ui.Cell(f"{100 * rate:.0f}", shade=rate)
+            row[levels.index(job.level or 0)] = shown
+        lines = [ui.Row(ui.terrain_title(name), cells) for name, cells in rows.items()]
+        caption = f"Success by level of {run.label}, percent"
+        tables.append(ui.Table(caption, ["level", *map(str, levels)], lines))
+    return tables

@@ -1,39 +1,28 @@
-"""The page: what was evaluated, the numbers people look for, then every protocol."""
+"""The page: a verdict, the numbers people look for, then every protocol."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup, escape
+
 from solo import __version__
 from solo.files import written_aside
-from solo.report.bench import bench_section
-from solo.report.curriculum import curriculum_section
+from solo.report import bench, curriculum, levels, recon, robustness, stress, strips
 from solo.report.extent import extent_section
-from solo.report.levels import levels_section
-from solo.report.markup import Html, el, join
-from solo.report.read import Result, read_results
-from solo.report.recon import recon_section
-from solo.report.robustness import robustness_section
-from solo.report.route import route_section
-from solo.report.runs import Run, find_runs
-from solo.report.section import Headline, Section
-from solo.report.stress import stress_section
-from solo.report.strips import course_section, isolated_section, jobs_section
-from solo.report.style import STYLE
-from solo.report.tables import Cell, Column, Entry, Row, badge, soften, table
+from solo.report.parts import NUM_COLOURS, Headline, Section
+from solo.report.read import ResultFile, find_runs, robustness_runs
+from solo.result_files import Bench
+from solo.results import Curriculum, Reconstruction
 
 MAX_FAILURES = 12
-"""Strips of failures of each protocol that are put into the page."""
-
-_META = (
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    '<meta name="color-scheme" content="light dark">'
-    '<link rel="icon" href="data:,">'
-)
-"""For small screens; and an empty icon, which browsers ask for otherwise."""
+"""Failures of each protocol that are put into the page."""
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
@@ -41,185 +30,138 @@ class Page:
     """A page and what it was made of."""
 
     html: str
-    results: Sequence[Result]
+    files: Sequence[ResultFile]
     sections: Sequence[Section]
+    unfinished: Sequence[Path] = ()
+    """Folders of evaluations that were left out."""
 
 
 def write_report(
-    paths: Sequence[Path],
+    files: Sequence[ResultFile],
     output: Path,
     title: str = "SOLO evaluation report",
     max_failures: int = MAX_FAILURES,
+    unfinished: Sequence[Path] = (),
 ) -> Page:
-    """Draw result files as one page.
+    """Draw results as one page.
 
     Args:
-        paths: Files, or folders with a ``result.json``.
+        files: From `solo.report.read.read_results`.
         output: File to write.
         title: Of the page.
-        max_failures: Strips of failures per protocol.
+        max_failures: Failures per protocol.
+        unfinished: Folders of evaluations that were left out.
 
     Raises:
-        SoloError: A file is not a result, or the page cannot be written.
+        SoloError: The page cannot be written.
     """
-    page = make_page(read_results(paths), title, max_failures)
-    with written_aside(output) as unfinished:
-        unfinished.write_text(page.html, encoding="utf-8")
+    page = make_page(files, title, max_failures, unfinished)
+    with written_aside(output) as aside:
+        aside.write_text(page.html, encoding="utf-8", errors="replace")
     return page
 
 
 def make_page(
-    results: Sequence[Result], title: str, max_failures: int = MAX_FAILURES
+    files: Sequence[ResultFile],
+    title: str,
+    max_failures: int = MAX_FAILURES,
+    unfinished: Sequence[Path] = (),
 ) -> Page:
     """The page of some results."""
-    runs = find_runs(results)
-    sections = make_sections(results, runs, max_failures)
-    body = [_header(title, results, sections), *map(_draw, sections), _footer(results)]
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        Html(_META),
-        el("title", title),
-        el("style", Html(STYLE)),
-    )
-    document = el("html", head, el("body", el("main", *body)), lang="en")
-    return Page(f"<!doctype html>\n{document}\n", results, sections)
-
-
-def make_sections(
-    results: Sequence[Result], runs: dict[str, list[Run]], max_failures: int
-) -> list[Section]:
-    """One section per protocol, the paper's order first."""
-
-    def of(kind: str) -> list[Result]:
-        return [result for result in results if result.kind == kind]
-
-    sections = []
-    if "stress" in runs:
-        sections.append(stress_section(runs["stress"], max_failures))
-    if of("recon"):
-        sections.append(recon_section(of("recon")))
-    if "extent" in runs:
-        sections.append(extent_section(runs["extent"], max_failures))
-    if of("curriculum"):
-        sections.append(curriculum_section(of("curriculum")))
-    if "levels" in runs:
-        sections.append(levels_section(of("levels"), runs["levels"], max_failures))
-    if "isolated" in runs:
-        sections.append(isolated_section(runs["isolated"], max_failures))
-    if "course" in runs:
-        sections.append(course_section(runs["course"], max_failures))
-    if "route" in runs:
-        sections.append(route_section(runs["route"], max_failures))
-    disturbed = [r for r in of("robustness") if "conditions" in r.data]
-    if disturbed:
-        colors = {run.label: run.series for found in runs.values() for run in found}
-        sections.append(robustness_section(disturbed, colors, max_failures))
-    known = {"stress", "extent", "levels", "isolated", "course", "route"}
-    for kind, found in runs.items():
-        if kind not in known:
-            sections.append(jobs_section(kind, found, max_failures))
-    benches = [result for result in results if result.kind.startswith("bench ")]
-    if benches:
-        sections.append(bench_section(benches))
-    return sections
-
-
-def _header(title: str, results: Sequence[Result], sections: Sequence[Section]) -> Html:
-    made = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    lead = el(
-        "p",
-        "Results of the open implementation beside the numbers of the paper ",
-        el("cite", "SOLO: Stable Omni-terrain Long-Horizon Perceptive Humanoid "
-           "Locomotion"),
-        ". Ours is a Unitree G1 simulated with MuJoCo; the paper's is the Omni "
-        "robot in Isaac Lab and on hardware. A dash is a number that does not exist.",
-        class_="lead",
-    )  # fmt: skip
-    links = [el("a", s.title, href=f"#{s.anchor}") for s in sections]
-    return el(
-        "header",
-        el("h1", title),
-        lead,
-        el("p", f"{len(results)} result files, drawn {made} by solo {__version__}.",
-           class_="muted"),
-        el("nav", *links, attributes={"aria-label": "sections"}),
-        _headline_table(sections),
-    )  # fmt: skip
-
-
-def _headline_table(sections: Sequence[Section]) -> Html | None:
-    """The one table that people look for: a number, whose, ours, the paper's."""
-    rows: list[Row] = []
+    sections = make_sections(files, max_failures)
+    groups: dict[tuple[str, str], list[Headline]] = {}
     for section in sections:
-        groups: dict[str, list[Headline]] = {}
         for head in section.headlines:
-            groups.setdefault(head.what, []).append(head)
-        for heads in groups.values():
-            rows += _headline_rows(section, heads)
-    if not rows:
-        return None
-    columns = [
-        Column("number"),
-        Column("whose", style="whose"),
-        Column("ours"),
-        Column("paper", None, True),
-        Column("scale of ours", style="scale"),
-    ]
-    caption = "At a glance: ours with 95 % intervals, or ± standard deviation"
-    return el("div", table(caption, columns, rows), class_="glance")
-
-
-def _headline_rows(section: Section, heads: Sequence[Headline]) -> list[Row]:
-    """One row per policy; what they share stands once."""
-    first, count = heads[0], len(heads)
-    link = el("a", first.what, href=f"#{section.anchor}")
-    rows = []
-    for index, head in enumerate(heads):
-        cells: list[Entry] = [
-            Cell(soften(head.whose), style="whose"),
-            replace(_unbroken(head.ours), style="ours"),
-        ]
-        if any(h.paper != first.paper for h in heads):
-            cells.append(_unbroken(head.paper))
-        elif index == 0:
-            cells.append(replace(_unbroken(head.paper), rows=count))
-        if any(h.notes != first.notes for h in heads):
-            cells.append(_scale(head))
-        elif index == 0:
-            cells.append(replace(_scale(head), rows=count))
-        rows.append(Row(Cell(link, rows=count) if index == 0 else None, cells))
-    return rows
-
-
-def _unbroken(cell: Cell) -> Cell:
-    """The cell with its number and unit in one line."""
-    main = cell.main
-    if isinstance(main, str) and not isinstance(main, Html):
-        main = main.replace(" ", "\N{NO-BREAK SPACE}")
-    return replace(cell, main=main)
-
-
-def _scale(head: Headline) -> Cell:
-    if not head.notes:
-        return Cell("the paper's", style="scale")
-    return Cell(join([badge(note) for note in head.notes], " "), style="scale")
-
-
-def _draw(section: Section) -> Html:
-    return el(
-        "section",
-        el("h2", section.title),
-        el("p", section.intro),
-        *section.parts,
-        id=section.anchor,
+            groups.setdefault((section.anchor, head.what), []).append(head)
+    environment = Environment(
+        loader=PackageLoader("solo.report"), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["soft"] = _soften
+    html = environment.get_template("page.html").render(
+        title=title,
+        version=__version__,
+        made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        verdict=verdict([head for heads in groups.values() for head in heads]),
+        groups=[(anchor, heads) for (anchor, _), heads in groups.items()],
+        sections=sections,
+        files=files,
+        unfinished=unfinished,
+        num_colours=NUM_COLOURS,
     )
+    html = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", html)
+    return Page(html, files, sections, unfinished)
 
 
-def _footer(results: Sequence[Result]) -> Html:
-    rows = [
-        Row(el("code", str(result.path)), [result.kind, el("code", result.sha256)])
-        for result in results
+def _soften(name: str) -> Markup:
+    """Let a long name break where its parts meet."""
+    return Markup("<wbr>").join(escape(p) for p in re.split(r"(?<=[/_])", str(name)))
+
+
+def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[Section]:
+    """One section per protocol, the paper's order first."""
+    runs = find_runs(files)
+    tested = robustness_runs(files, runs)
+    known = {
+        "stress": stress.stress_section,
+        "extent": extent_section,
+        "levels": levels.levels_section,
+        "isolated": strips.isolated_section,
+        "course": strips.course_section,
+        "route": strips.route_section,
+    }
+    walked = {name: known[name](runs[name], max_failures) for name in known
+              if name in runs}  # fmt: skip
+    others = [
+        strips.other_section(name, found, max_failures)
+        for name, found in runs.items()
+        if name not in known
     ]
-    inner = table("Files", ["file", "kind", "sha256"], rows, kind="text")
-    return el("footer", el("h2", "What this page was drawn from"), inner)
+    compared, curves, benches = (
+        [file for file in files if isinstance(file.result, kind)]
+        for kind in (Reconstruction, Curriculum, Bench)
+    )
+    sections = [
+        walked.get("stress"),
+        recon.recon_section(compared) if compared else None,
+        walked.get("extent"),
+        curriculum.curriculum_section(curves) if curves else None,
+        *(walked.get(name) for name in ("levels", "isolated", "course", "route")),
+        robustness.robustness_section(tested, max_failures) if tested else None,
+        *others,
+        bench.bench_section(benches) if benches else None,
+    ]
+    return [section for section in sections if section is not None]
+
+
+def verdict(heads: Sequence[Headline]) -> str:
+    """One sentence: in how many numbers ours are as good as the paper's.
+
+    A number is worse if the paper's is outside our interval, or if there is none.
+    """
+    scored = [(head, head.score) for head in heads if head.score is not None]
+    if not scored:
+        return "No number here can be set against one of the paper."
+    good, open_, worse = [], 0, []
+    for head, score in scored:
+        sign = 1.0 if score.more_is_better else -1.0
+        if sign * (score.value - score.paper) >= 0.0:
+            good.append(head)
+        elif score.bound is not None and sign * (score.bound - score.paper) >= 0.0:
+            open_ += 1
+        else:
+            top, bottom = max(score.value, score.paper), min(score.value, score.paper)
+            worse.append((1.0 - bottom / top, head))
+    words = [f"as good as the paper's in {len(good)} of {len(scored)} numbers"]
+    words += [f"worse in {len(worse)}"] if worse else []
+    words += [f"too few rollouts to tell in {open_}"] if open_ else []
+    sentence = f"Ours is {', '.join(words)}"
+    if worse:
+        head = max(worse, key=lambda pair: pair[0])[1]
+        ours, said = head.ours.main, head.paper.main
+        sentence += f"; farthest behind: {head.what} of {head.whose}, {ours} "
+        sentence += f"against {said}"
+    reduced = sum(bool(head.notes) for head, _ in scored)
+    if reduced:
+        sentence += f" ({reduced} of {len(scored)} not at the paper's scale)"
+    return f"{sentence}."

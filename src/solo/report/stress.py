@@ -1,73 +1,37 @@
-"""The stress test: success, reconstruction error and footholds at the hardest."""
+"""The stress test and the change of extent: success, map errors and footholds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from solo.report import paper
-from solo.report.charts import ratio_chart
-from solo.report.jobs import causes_table, success_figure
-from solo.report.markup import Html, join
-from solo.report.numbers import interval, mean_interval
-from solo.report.pictures import gallery
-from solo.report.runs import (
-    Run,
-    has_measure,
-    legend,
-    measure_cell,
-    row_names,
-    success_cell,
-    summary_measure,
-    summary_success,
-    terrain_title,
-)
-from solo.report.scale import run_notes, scale_notes
-from solo.report.section import (
-    Headline,
-    Section,
-    figure,
-    panels,
-    paragraph,
-    settings,
-)
-from solo.report.svg import Mark
-from solo.report.tables import (
-    NONE,
-    PAPER_SILENT,
-    Cell,
-    Column,
-    Row,
-    badges,
-    cite,
-    table,
-)
+from solo.report import parts as ui
+from solo.report.failures import gallery
+from solo.report.figures import Mark, Point, dots
+from solo.report.read import Run
+from solo.results import MAP_ERROR, Job, Rate
 
-_SUCCESS = "fig:highest-difficulty-success"
-_FOOTHOLDS = "fig:recon-and-foothold-quality"
-_MAP = "height_map_l1_m"
 _PENALTIES = {
     "feet_stumble": "Foot stumble",
     "foothold_grad_penalty": "Foothold gradient",
 }
 _STAIRS = ("stairs_down_25", "stairs_down_35", "stairs_up_25", "stairs_up_35")
+_SIDES_M = (8.0, 10.0)
+"""Sides of the paper's scenes: trained on, and never seen."""
 
 
-def stress_section(runs: Sequence[Run], max_failures: int) -> Section:
+def stress_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
     """Everything of the stress test."""
-    notes = scale_notes("stress", runs)
-    quoted = {
-        "stones_aligned": Mark(0, 0.96, "paper, QR on stepping stones: 96 %"),
-        "mean": Mark(0, 0.975, "paper, QR on all terrains: 97.5 %"),
-    }
+    quotes = {"stones_aligned": [Mark(96.0, 0)], "mean": [Mark(97.5, 0)]}
     parts = [
-        badges(notes),
+        ui.Badges(ui.scale_notes(runs)),
         _success_table(runs),
-        success_figure(runs, quoted, "paper, QR (where its text has one)"),
+        success_figure(runs, quotes, "paper, QR (where its text has one)"),
         _map_table(runs),
         *_footholds(runs),
         causes_table(runs),
         gallery(runs, max_failures),
-        settings(runs),
+        ui.settings(runs),
     ]
     intro = (
         "Eight terrains at difficulty 0.99, one job each; straight ahead at a speed "
@@ -75,181 +39,239 @@ def stress_section(runs: Sequence[Run], max_failures: int) -> Section:
         "within 30 s without a fall."
     )
     heads = [head for run in runs for head in _headlines(run)]
-    return Section("stress", "Stress test", intro, parts, heads)
+    return ui.Section("stress", "Stress test", intro, parts, heads)
 
 
-def _headlines(run: Run) -> list[Headline]:
-    notes = run_notes("stress", run)
-    heads = [
-        Headline(
-            "Stress test, mean success",
-            run.label,
-            success_cell(summary_success(run)),
-            Cell(f"{paper.STRESS_MEAN['QR']} %", "QR", True),
-            notes,
-        )
-    ]
-    stones = run.by_row.get("stones_aligned")
+def _headlines(run: Run) -> list[ui.Headline]:
+    target, stones = float(paper.STRESS_MEAN["QR"]), run.by_row.get("stones_aligned")
+    quote = ui.quoted(target, "{} %", "QR")
+    what = "Stress test, mean success"
+    heads = [ui.rate_headline(what, run, run.success, quote, target)]
     if stones is not None:
-        quote = Cell(f"{paper.STRESS_STONES['QR']:.0f} %", "QR", True)
-        ours = success_cell(stones["success"])
+        target = paper.STRESS_STONES["QR"]
+        quote = ui.quoted(target, "{:.0f} %", "QR")
         what = "Stress test, stepping stones"
-        heads.append(Headline(what, run.label, ours, quote, notes))
-    error = summary_measure(run, _MAP)
+        heads.append(ui.rate_headline(what, run, stones.success, quote, target))
+    error, target = run.mean(MAP_ERROR), paper.RECON_L1_MEAN_CM["QR"]
     if error is not None:
-        quote = Cell(f"{paper.RECON_L1_MEAN_CM['QR']} cm", "QR", True)
-        ours = Cell(f"{100 * error:.2f} cm", "mean over terrains")
-        what = "Stress test, height-map L1"
-        heads.append(Headline(what, run.label, ours, quote, notes))
+        heads.append(
+            ui.Headline("Stress test, height-map L1", run.label,
+                        ui.Cell(f"{100 * error:.2f} cm", "mean over terrains"),
+                        ui.quoted(target, "{} cm", "QR"), run.scale_notes(),
+                        ui.Score(100 * error, target, False))
+        )  # fmt: skip
     return heads
 
 
-def _success_table(runs: Sequence[Run]) -> Html:
+def _methods(*cells: float | str | None, form: str = "{}") -> list[ui.Cell]:
+    return [ui.quoted(value, form) for value in cells]
+
+
+_QUOTES = [ui.Column(method, "paper", True) for method in paper.METHODS]
+
+
+def _success_table(runs: Sequence[Run]) -> ui.Table:
     """Ours beside what the paper's text says; its figure has no numbers."""
     rows = []
-    for name in row_names(runs):
-        found = [run.by_row.get(name) for run in runs]
-        cells = [success_cell(c["success"]) if c else NONE for c in found]
-        is_stones = name == "stones_aligned"
-        for method in paper.METHODS:
-            quote = Cell(f"{paper.STRESS_STONES[method]:.0f} %", None, True)
-            cells.append(quote if is_stones else PAPER_SILENT)
-        rows.append(Row(terrain_title(name), cells))
-    both = "a range of both"
-    for what, cells, quotes in (
-        ("mean", [success_cell(summary_success(run)) for run in runs],
-         paper.STRESS_MEAN),
+    for name in ui.row_names(runs):
+        jobs = [run.by_row.get(name) for run in runs]
+        said = paper.STRESS_STONES if name == "stones_aligned" else {}
+        cells = [ui.rate_cell(job.success) if job else ui.NONE for job in jobs]
+        cells += _methods(*(said.get(m) for m in paper.METHODS), form="{:.0f} %")
+        rows.append(ui.Row(ui.terrain_title(name), cells))
+    for what, cells, said in (
+        ("mean", [ui.rate_cell(run.success) for run in runs], paper.STRESS_MEAN),
         ("worst terrain", [_worst(run) for run in runs], paper.STRESS_WORST),
-    ):  # fmt: skip
-        shared = Cell(f"{quotes['START, DPL']} %", both, True, columns=2)
-        ours = Cell(f"{quotes['QR']} %", None, True)
-        rows.append(Row(what, [*cells, ours, shared], total=True))
-    quotes = [Column(m, "paper", True) for m in paper.METHODS]
-    columns = [Column("terrain"), *(run.column for run in runs), *quotes]
+    ):
+        both = ui.Cell(f"{said['START, DPL']} %", "a range of both", True, columns=2)
+        rows.append(
+            ui.Row(what, [*cells, ui.quoted(said["QR"], "{} %"), both], total=True)
+        )
+    columns = [ui.Column("terrain"), *map(ui.run_column, runs), *_QUOTES]
     caption = "Success with the 95 % Wilson interval, percent, and rollouts"
-    return table(caption, columns, rows, _SUCCESS)
+    return ui.Table(caption, columns, rows, "fig:highest-difficulty-success")
 
 
-def _worst(run: Run) -> Cell:
+def _worst(run: Run) -> ui.Cell:
     """The lowest rate; its interval is that of the job."""
-    cell = min(run.cells, key=lambda cell: cell["success"]["rate"])
-    found = success_cell(cell["success"])
-    name = terrain_title(cell.get("terrain", cell["name"]))
-    return Cell(found.main, f"{found.small}, {name}")
+    job = min(run.cells, key=lambda job: job.success.rate)
+    cell = ui.rate_cell(job.success)
+    return ui.Cell(cell.main, f"{cell.small}, {ui.terrain_title(job.title)}")
 
 
-def _map_table(runs: Sequence[Run]) -> Html:
+def _map_table(runs: Sequence[Run]) -> ui.Table | ui.Text:
     """On-policy error of the reconstructed map, which only some policies have."""
-    if not has_measure(runs, _MAP):
-        return paragraph(
+    if not ui.has_measure(runs, MAP_ERROR):
+        return ui.Text(
             "Height-map error: these policies reconstruct no map, so there is nothing "
             "to put beside the paper's 2.29 cm (QR), 7.59 cm (START) and 9.26 cm "
             "(DPL).",
-            cite("tab:recon"),
+            "tab:recon",
         )
     rows = []
-    for name in row_names(runs):
-        cells = [measure_cell(r.by_row.get(name), _MAP, 100.0, 2) for r in runs]
-        for method in paper.METHODS:
-            value = paper.RECON_L1_CM[method].get(name)
-            quote = PAPER_SILENT
-            if value is not None:
-                quote = Cell(f"{value:.2f}", None, True)
-            cells.append(quote)
-        rows.append(Row(terrain_title(name), cells))
-    means = [(100 * m if m is not None else None) for m in _means(runs)]
-    cells = [NONE if m is None else Cell(f"{m:.2f}") for m in means]
-    for method in paper.METHODS:
-        cells.append(Cell(f"{paper.RECON_L1_MEAN_CM[method]:.2f}", None, True))
-    rows.append(Row("mean", cells, total=True))
-    quotes = [Column(m, "paper", True) for m in paper.METHODS]
-    columns = [Column("terrain"), *(run.column for run in runs), *quotes]
+    for name in ui.row_names(runs):
+        cells = [ui.measure_cell(r.by_row.get(name), MAP_ERROR, 100.0) for r in runs]
+        said = [paper.RECON_L1_CM[method].get(name) for method in paper.METHODS]
+        rows.append(
+            ui.Row(ui.terrain_title(name), [*cells, *_methods(*said, form="{:.2f}")])
+        )
+    means = [run.mean(MAP_ERROR) for run in runs]
+    cells = [ui.NONE if m is None else ui.Cell(f"{100 * m:.2f}") for m in means]
+    said = [paper.RECON_L1_MEAN_CM[method] for method in paper.METHODS]
+    rows.append(ui.Row("mean", [*cells, *_methods(*said, form="{:.2f}")], total=True))
+    columns = [ui.Column("terrain"), *map(ui.run_column, runs), *_QUOTES]
     caption = "On-policy height-map L1, cm, with the 95 % interval of its mean"
-    return table(caption, columns, rows, "tab:recon")
+    return ui.Table(caption, columns, rows, "tab:recon")
 
 
-def _means(runs: Sequence[Run]) -> list[float | None]:
-    return [summary_measure(run, _MAP) for run in runs]
-
-
-def _footholds(runs: Sequence[Run]) -> list[Html | None]:
+def _footholds(runs: Sequence[Run]) -> list[ui.Table | ui.Drawing | ui.Text | None]:
     """Penalties on stairs: a table, and multiples of the first policy's."""
     names = [name for name in _STAIRS if any(name in run.by_row for run in runs)]
-    if not names or not any(has_measure(runs, p) for p in _PENALTIES):
+    if not names or not any(ui.has_measure(runs, p) for p in _PENALTIES):
         return []
-    rows = []
+    ratios = {"feet_stumble": paper.STUMBLE_RATIO}
+    rows, methods = [], paper.PENALTY_RATIO_RANGE
     for penalty, title in _PENALTIES.items():
+        said = ratios.get(penalty, {})
         for name in names:
-            cells = [_penalty(run, name, penalty) for run in runs]
-            quotes = paper.STUMBLE_RATIO if penalty == "feet_stumble" else {}
-            for method in ("START", "DPL"):
-                ratio = quotes.get(method, {}).get(name)
-                quote = PAPER_SILENT
-                if ratio is not None:
-                    quote = Cell(f"{ratio:.2f} × QR", None, True)
-                cells.append(quote)
-            rows.append(Row(Cell(terrain_title(name), title), cells))
+            jobs = [run.by_row.get(name) for run in runs]
+            cells = [
+                ui.mean_cell(j and j.measures.get(penalty), 1.0, 4) if j else ui.NONE
+                for j in jobs
+            ]
+            cells += _methods(*(said.get(m, {}).get(name) for m in methods),
+                              form="{:.2f} × QR")  # fmt: skip
+            rows.append(ui.Row(ui.Cell(ui.terrain_title(name), title), cells))
     ranges = [
-        Cell(f"{low:.2f}–{high:.2f} × QR", None, True)
+        ui.quoted(f"{low:.2f}–{high:.2f} × QR")
         for low, high in paper.PENALTY_RATIO_RANGE.values()
     ]
-    rows.append(Row("all of these", [*(NONE for _ in runs), *ranges], total=True))
-    quotes = [Column(m, "paper", True) for m in paper.PENALTY_RATIO_RANGE]
-    columns = [Column("stairs"), *(run.column for run in runs), *quotes]
+    rows.append(ui.Row("all of these", [*(ui.NONE for _ in runs), *ranges], total=True))
+    columns = [ui.Column("stairs"), *map(ui.run_column, runs)]
+    columns += [ui.Column(m, "paper", True) for m in methods]
     caption = (
         "Foothold penalties per step (mean, 95 % interval); the paper gives multiples"
     )
-    return [table(caption, columns, rows, _FOOTHOLDS), _ratio_figure(runs, names)]
+    source = "fig:recon-and-foothold-quality"
+    return [ui.Table(caption, columns, rows, source), _ratio_figure(runs, names)]
 
 
-def _penalty(run: Run, name: str, penalty: str) -> Cell:
-    measure = run.by_row.get(name, {}).get("measures", {}).get(penalty)
-    if not measure or measure.get("mean") is None:
-        return NONE
-    bounds = mean_interval(measure)
-    small = None if bounds is None else interval(*bounds, 4)
-    return Cell(f"{measure['mean']:.4f}", small)
-
-
-def _ratio_figure(runs: Sequence[Run], names: Sequence[str]) -> Html | None:
+def _ratio_figure(
+    runs: Sequence[Run], names: Sequence[str]
+) -> ui.Drawing | ui.Text | None:
     """The paper's figure B: multiples of one policy's penalties, log scale."""
     if len(runs) < 2:
         return None
-    reference = runs[0]
     drawn = []
     for penalty, title in _PENALTIES.items():
-        rows: dict[str, dict[int, float]] = {}
-        quoted: dict[str, dict[str, float]] = {}
+        rows: dict[str, list[Point]] = {}
+        marks: dict[str, list[Mark]] = {}
         for name in names:
-            values = {
-                k: run.by_row.get(name, {}).get("measures", {}).get(penalty, {})
-                for k, run in enumerate(runs)
-            }
-            base = values[0].get("mean")
-            rows[terrain_title(name)] = {
-                k: v["mean"] / base for k, v in values.items() if base and v.get("mean")
-            }
-            if penalty == "feet_stumble":
-                quoted[terrain_title(name)] = {
-                    method: ratios[name]
-                    for method, ratios in paper.STUMBLE_RATIO.items()
-                    if name in ratios
-                }
+            means = [_mean_of(run.by_row.get(name), penalty) for run in runs]
+            row = rows[f"{title}, {ui.terrain_title(name)}"] = []
+            base = means[0]
+            if base:
+                row += [
+                    Point(run.series, mean / base)
+                    for run, mean in zip(runs, means, strict=True)
+                    if mean
+                ]
+            if penalty == "feet_stumble" and row:
+                marks[f"{title}, {ui.terrain_title(name)}"] = [
+                    Mark(said[name], 0, f"{method} {said[name]:.2f}")
+                    for method, said in paper.STUMBLE_RATIO.items()
+                    if name in said
+                ]
         if any(rows.values()):
-            series = {k: run.series for k, run in enumerate(runs)}
-            labels = {run.series: run.label for run in runs}
-            shown = {
-                row: {series[k]: v for k, v in found.items()}
-                for row, found in rows.items()
-            }
-            drawn.append(ratio_chart(title, shown, labels, quoted))
+            words = "multiples, log scale; lower is better"
+            drawn.append(dots(title, rows, marks, words, 1.0, is_log=True))
     if not drawn:
-        return paragraph(
-            f"Multiples are not drawn: the penalties of {reference.label} are zero."
+        return ui.Text(
+            f"Multiples are not drawn: the penalties of {runs[0].label} are zero."
         )
-    return figure(
-        join(["Foothold penalties as multiples of ", reference.label]),
-        legend(runs, "paper, multiples of its QR"),
-        panels(drawn),
-        note="Log scale; lower is better. The first policy given is the reference.",
+    return ui.Drawing(
+        f"Foothold penalties as multiples of {runs[0].label}",
+        drawn,
+        "The first policy given is the reference.",
+        ui.legend(runs, "paper, multiples of its QR"),
     )
+
+
+def _mean_of(job: Job | None, measure: str) -> float | None:
+    found = job.measures.get(measure) if job else None
+    return found.mean if found else None
+
+
+def success_figure(
+    runs: Sequence[Run],
+    quotes: Mapping[str, Sequence[Mark]],
+    paper_name: str = "paper",
+    titles: Mapping[str, str] = paper.TERRAINS,
+) -> ui.Drawing:
+    """Success by terrain, and over all.
+
+    Args:
+        runs: Whose.
+        quotes: ui.Row to the paper's number; ``mean`` for all terrains.
+        paper_name: Of the paper's numbers in the ui.legend.
+        titles: ui.Row to its name, in the order of the rows.
+    """
+    rows, marks = {}, {}
+    names = ui.row_names(runs, titles)
+    for name in names:
+        found = [(run, run.by_row.get(name)) for run in runs]
+        rows[ui.terrain_title(name, titles)] = [
+            rate_point(run.series, job.success) for run, job in found if job is not None
+        ]
+        marks[ui.terrain_title(name, titles)] = quotes.get(name, ())
+    if len(names) > 1 and any(run.success for run in runs):
+        rows["All"] = [rate_point(r.series, r.success) for r in runs if r.success]
+        marks["All"] = quotes.get("mean", ())
+    return ui.Drawing(
+        "Success by terrain, percent",
+        [dots("Success by terrain, percent", rows, marks, "success, %")],
+        "Lines are 95 % Wilson intervals.",
+        ui.legend(runs, paper_name if any(marks.values()) else ""),
+    )
+
+
+def rate_point(series: int, rate: Rate) -> Point:
+    """A success rate as part of a figure, percent."""
+    return Point(series, 100 * rate.rate, (100 * rate.low, 100 * rate.high))
+
+
+def causes_table(
+    runs: Sequence[Run], titles: Mapping[str, str] = paper.TERRAINS
+) -> ui.Table:
+    """How the rollouts of each job ended, and how well the command was followed."""
+    counts = [job.outcomes for run in runs for job in run.cells]
+    known = dict.fromkeys([*ui.OUTCOMES, *(name for c in counts for name in c)])
+    outcomes = [name for name in known if any(c.get(name) for c in counts)]
+    rows = []
+    for name in ui.row_names(runs, titles):
+        cells: list[ui.Entry] = []
+        for run in runs:
+            job = run.by_row.get(name)
+            if job is None:
+                cells += [ui.NONE, ui.NONE]
+                continue
+            parts = [
+                (_style(o), ui.OUTCOMES.get(o, o), job.outcomes.get(o, 0))
+                for o in outcomes
+            ]
+            failed = [f"{n} {what}" for cls, what, n in parts
+                      if n and cls != "outcome-success"]  # fmt: skip
+            small = ", ".join(failed) or "no failure"
+            cells.append(ui.Cell("", small, shares=parts))
+            cells.append(ui.measure_cell(job, "velocity_error"))
+        rows.append(ui.Row(ui.terrain_title(name, titles), cells))
+    columns = [ui.Column("terrain")]
+    for run in runs:
+        columns += [ui.run_column(run), ui.Column("velocity error", "m/s")]
+    caption = "How rollouts ended, and velocity error with the interval of its mean"
+    keys = [(_style(o), ui.OUTCOMES.get(o, o)) for o in outcomes]
+    return ui.Table(caption, columns, rows, legend=keys)
+
+
+def _style(outcome: str) -> str:
+    return f"outcome-{outcome if outcome in ui.OUTCOMES else 'other'}"

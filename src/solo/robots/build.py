@@ -22,7 +22,7 @@ from mjlab.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 from solo.errors import SoloError
 from solo.robots.geom_cfg import CollisionGeom
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.perception_cfg import CAMERA_TO_MUJOCO
+from solo.sensors.depth.cfg import CAMERA_TO_MUJOCO
 
 DEPTH_CAMERA = "depth_camera"
 """Name of the camera (MuJoCo axes) and of the site (camera axes) at the mount."""
@@ -52,6 +52,7 @@ def build_spec(cfg: RobotCfg, visual: bool = True) -> mujoco.MjSpec:
         spec, [g for g in spec.geoms if not visual or g.contype or g.conaffinity]
     )
     _remove(spec, [*spec.pairs, *spec.keys, *spec.sensors])
+    spec.njmax = spec.nconmax = -1  # MuJoCo chooses; the scene has its own.
     if not visual:
         _remove(spec, [*spec.meshes, *spec.textures, *spec.materials])
     _remove_references(spec, removed)

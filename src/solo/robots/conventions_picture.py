@@ -23,7 +23,7 @@ from matplotlib.patches import Arc, Polygon, Rectangle
 from solo.robots.g1 import G1
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import camera_pose_w, cells_in_view, standing_pose
-from solo.sensors.perception_cfg import DepthCameraCfg
+from solo.sensors.depth.cfg import DepthCameraCfg
 
 SEEN, UNSEEN, VIEW, INK = "#8fbf8f", "#dddddd", "#c8792b", "#333333"
 AXIS_COLORS = {"x": "#c0392b", "y": "#2e8b57", "z": "#2c5aa0"}

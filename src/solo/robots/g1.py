@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from mjlab.asset_zoo.robots.unitree_g1 import g1_constants
 
-from solo.robots.geom_cfg import CapsuleCfg, CollisionGeom, FootCfg
+from solo.robots.geom_cfg import CollisionGeom, FootCfg
 from solo.robots.robot_cfg import RobotCfg, scale_from_effort
-from solo.sensors.perception_cfg import CameraMountCfg
+from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg
 
 SIDES = ("left", "right")
 
@@ -41,6 +41,16 @@ ACTUATORS = (
     g1_constants.G1_ACTUATOR_ANKLE,
 )
 """mjlab's groups without the motors of the welded wrist joints."""
+
+MOTORS = (
+    g1_constants.ACTUATOR_5020,
+    g1_constants.ACTUATOR_7520_14,
+    g1_constants.ACTUATOR_7520_22,
+    # Two motors in parallel give twice the torque at the same speed.
+    g1_constants.ACTUATOR_5020,
+    g1_constants.ACTUATOR_5020,
+)
+"""The motor of each group, for the limits of speed."""
 
 DEFAULT_JOINT_POS = dict(g1_constants.KNEES_BENT_KEYFRAME.joint_pos or {})
 
@@ -118,6 +128,11 @@ G1 = RobotCfg(
     base_height_m=0.75697,
     actuators=ACTUATORS,
     action_scale=scale_from_effort(ACTUATORS),
+    velocity_limits={
+        pattern: float(motor.velocity_limit)
+        for group, motor in zip(ACTUATORS, MOTORS, strict=True)
+        for pattern in group.target_names_expr
+    },
     base_body="pelvis",
     torso_body="torso_link",
     termination_bodies=("pelvis", "torso_link"),

@@ -1,4 +1,4 @@
-"""The robot's shape as spheres and capsules: collision set, soles, self-view."""
+"""The robot's shape as spheres and capsules: collision set and soles."""
 
 from __future__ import annotations
 
@@ -39,18 +39,6 @@ class CollisionGeom:
                 f"CollisionGeom {self.name!r} has radius {self.radius}; it must be "
                 "positive, in metres."
             )
-
-
-@dataclass(frozen=True)
-class CapsuleCfg:
-    """A link as the depth camera sees it; it takes no part in physics."""
-
-    body: str
-    """Body that carries it."""
-    fromto: tuple[Vec3, Vec3]
-    """End points of the axis in the body frame, metres."""
-    radius: float
-    """Radius, metres."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Everything the rest of the code has to know about a robot, as data.
 
-A second robot is a second `RobotCfg`; no other code mentions a joint or a body by name.
+A second robot is a second `RobotCfg`, in any package; no other code mentions a joint or
+a body by name.
 `solo.robots.build` turns the config into a MuJoCo model and an mjlab entity.
 """
 
@@ -9,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import mujoco
 from mjlab.actuator import BuiltinPositionActuatorCfg
 
 from solo.errors import SoloError
-from solo.robots.geom_cfg import CapsuleCfg, CollisionGeom, FootCfg
-from solo.sensors.perception_cfg import CameraMountCfg, DepthCameraCfg, HeightMapCfg
+from solo.robots.geom_cfg import CollisionGeom, FootCfg
+from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg, DepthCameraCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class RobotCfg:
     """
 
     name: str
-    """Short name, the key in `solo.robots.ROBOTS`."""
+    """What `solo.robots.get_robot` finds it by: a registered name, or
+    ``module:ATTRIBUTE``. Runs and bundles keep it."""
     spec_fn: Callable[[], mujoco.MjSpec]
     """Returns a fresh copy of the raw model, with one free joint on the base."""
     joint_names: tuple[str, ...]
@@ -69,6 +73,11 @@ class RobotCfg:
     """Intrinsics, output size and range of the depth camera."""
     height_map: HeightMapCfg = field(default_factory=HeightMapCfg)
     """Window of the height map around the base."""
+    velocity_limits: Mapping[str, float] | float | None = None
+    """Largest speed of the motors, rad/s, per joint pattern or for all; a bundle needs
+    it. Limits of position are the model's, those of torque the actuators'."""
+    motions: tuple[Path, ...] = ()
+    """Files of reference motions, see `solo.motions.files`; synthesised if empty."""
     sole_friction: float = 0.8
     """Sliding friction of the soles; it has priority over the terrain's.
 
@@ -89,8 +98,10 @@ class RobotCfg:
         self._check_covered(
             "actuators", [p for a in self.actuators for p in a.target_names_expr]
         )
-        if isinstance(self.action_scale, Mapping):
-            self._check_covered("action_scale", self.action_scale)
+        for where in ("action_scale", "velocity_limits"):
+            values = getattr(self, where)
+            if isinstance(values, Mapping):
+                self._check_covered(where, values)
         for where in (
             "default_joint_pos",
             "hip_joints",

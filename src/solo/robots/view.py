@@ -12,7 +12,7 @@ from mjlab.entity import Entity
 
 from solo.robots.build import DEPTH_CAMERA, make_entity_cfg
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.perception_cfg import CAMERA_TO_MUJOCO, DepthCameraCfg
+from solo.sensors.depth.cfg import CAMERA_TO_MUJOCO, DepthCameraCfg
 
 
 def standing_pose(

@@ -10,7 +10,7 @@ import torch
 from numba import njit
 
 from solo.sensors.boxes import Boxes
-from solo.sensors.perception_cfg import HeightMapCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
 from solo.terrains.grid import HeightGrid
 
 

@@ -93,7 +93,11 @@ def select_env(model: int, env: int, model_fields: Any, model_offsets: Any) -> N
 
 @njit(nogil=True, cache=True)
 def load_state(env: int, state: Any, state_of_data: Any) -> bool:
-    """Load an environment into a thread's ``mjData``; tell if a task wrote to it."""
+    """Load an environment into a thread's ``mjData``; tell if a task moved it.
+
+    Forces that a task applies act from the next step on; poses and velocities do not
+    follow from them.
+    """
     written = False
     for f in range(state.shape[0]):
         n = state[f, 2]
@@ -103,7 +107,7 @@ def load_state(env: int, state: Any, state_of_data: Any) -> bool:
         for k in range(n):
             if np.float32(exact[k]) != tensor[k]:
                 exact[k] = tensor[k]
-                written = True
+                written |= state[f, 3] != 0
             inside[k] = exact[k]
     return written
 
@@ -171,7 +175,8 @@ def advance(
         model: Address of this thread's copy of ``mjModel``.
         data: Address of this thread's ``mjData``.
         warnings: This thread's ``mjData.warning`` as int32 [kinds, 2].
-        state: int64 [fields, 3]: float32 tensor, exact float64 array, row length.
+        state: int64 [fields, 4]: float32 tensor, exact float64 array, row length,
+            whether motion follows from it.
         state_of_data: int64 [fields]: the same arrays in this thread's ``mjData``.
         outputs: int64 [fields, 3]: float32 tensor, row length, and what ``refresh``
             does to it (``STALE``, ``RECOMPUTED`` or ``UPDATED``).

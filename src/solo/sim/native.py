@@ -38,11 +38,10 @@ from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
 from solo.sim import kernels, libmujoco
-from solo.sim.collision import direct_contacts
-from solo.sim.constants import DerivedConstants
-from solo.sim.fields import NativeData, NativeModel, make_twin
-from solo.sim.pool import WorkerPool, available_cores
+from solo.sim.fields import DerivedConstants, NativeData, NativeModel, make_twin
+from solo.sim.height_field.collision import direct_contacts
 from solo.sim.refresh import refresh_functions
+from solo.sim.threads import WorkerPool, available_cores
 from solo.sim.worker import Worker, build_tables
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class SoloSimulationCfg(SimulationCfg):
     """Threads of the native backend. None: one per core this process may use."""
     direct_sphere_contacts: bool = True
     """Native backend: our contacts of spheres with height fields, see
-    ``solo.sim.height_field_sphere``. False: MuJoCo's own."""
+    ``solo.sim.height_field.sphere``. False: MuJoCo's own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

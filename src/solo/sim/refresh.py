@@ -6,7 +6,7 @@ written to since, poses and velocities are computed anew and so are the sensors 
 read them. Forces and accelerations (``qacc``, ``actuator_force``, contact sensors) stay
 those of the last physics step, which is what rewards and terminations saw; computing
 them again would cost as much as a physics step, a sixth of the time of a control step.
-Environments that were reset, pushed or otherwise written to get a full ``mj_forward``.
+Environments that were reset, pushed or otherwise moved get a full ``mj_forward``.
 """
 
 from __future__ import annotations

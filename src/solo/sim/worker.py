@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from solo.sim import kernels, libmujoco
-from solo.sim.fields import NativeData, NativeModel, Twin
+from solo.sim.fields import FORCE_FIELDS, NativeData, NativeModel, Twin
 from solo.sim.refresh import refresh_level
 
 
@@ -76,10 +76,15 @@ def build_tables(
     return Tables(
         state=_table(
             [
-                (t.tensor.data_ptr(), t.exact.ctypes.data, t.exact.shape[1])
-                for t in state.values()
+                (
+                    t.tensor.data_ptr(),
+                    t.exact.ctypes.data,
+                    t.exact.shape[1],
+                    name not in FORCE_FIELDS,
+                )
+                for name, t in state.items()
             ],
-            columns=3,
+            columns=4,
         ),
         state_of_data=_addresses(workers, state),
         outputs=_table(

@@ -19,6 +19,12 @@ _EPISODE_COLUMNS = (
 )
 """Heading, key among the episode values, factor."""
 
+_LEGEND = """\
+reward and length: mean return and steps (of 1000) of finished episodes; level: mean
+terrain level, 0 to 9; assist: share of the torque that holds beginners upright; stance:
+share of the time on one foot; lift_cm: mean lift of the swing foot; vel_err: velocity
+error, m/s; left: time to go. `solo train curves` draws these and more."""
+
 _HEADINGS = ("iteration", "Msteps", "steps/s", "reward", "length")
 _HEADER_EVERY = 25
 
@@ -35,6 +41,7 @@ class ConsoleLogger(Logger):
             return
         seconds = values["collect_time"] + values["learn_time"]
         if it == start_it:
+            print(_LEGEND)
             self._seconds = 0.0
         self._seconds += seconds
         left = self._seconds / (it - start_it + 1) * (total_it - it - 1)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from solo.errors import SoloError
+from solo.files import read_json
+from solo.runs.folder import CONFIG
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +77,61 @@ def write_log(folder: Path, curves: Mapping[str, Curve], every: int) -> None:
             ):
                 last = int(curve.iterations[part[-1]])
                 writer.add_scalar(tag, curve.values[part].mean(), last)
+
+
+_NOT_SETTINGS = ("seed", "device", "threads", "versions", "resumed")
+"""Entries of ``run.json`` in which seeds of one setting may differ."""
+
+
+def group_runs(
+    folders: Sequence[Path], labels: Sequence[str] = ()
+) -> dict[str, list[Path]]:
+    """Put runs together that differ in their seeds alone.
+
+    Args:
+        folders: Of the runs.
+        labels: One per run; runs with the same label form a group. If there are none,
+            runs whose ``run.json`` differs in the seed alone do, and the group is named
+            after the common beginning of the folders' names.
+
+    Raises:
+        SoloError: The labels do not fit.
+    """
+    if labels and len(labels) != len(folders):
+        raise SoloError(
+            f"There are {len(labels)} labels for {len(folders)} runs. Give one for "
+            "each run, or none."
+        )
+    by_key: dict[str, list[Path]] = {}
+    for index, folder in enumerate(folders):
+        key = labels[index] if labels else _settings_of(folder)
+        by_key.setdefault(key, []).append(folder)
+    if labels:
+        return by_key
+    groups: dict[str, list[Path]] = {}
+    for runs in by_key.values():
+        name = label = _common_name(runs)
+        while label in groups:  # Other settings whose folders begin alike.
+            label = f"{name} ({len(groups) + 1})"
+        groups[label] = runs
+    return groups
+
+
+def _settings_of(folder: Path) -> str:
+    """What tells settings apart; a folder without ``run.json`` is like no other."""
+    if not (folder / CONFIG).is_file():
+        return str(folder)
+    run = read_json(folder / CONFIG, "Give the folder of a training run.")
+    return json.dumps(
+        {k: v for k, v in run.items() if k not in _NOT_SETTINGS}, sort_keys=True
+    )
+
+
+def _common_name(folders: Sequence[Path]) -> str:
+    names = [folder.resolve().name for folder in folders]
+    if len(names) == 1:
+        return names[0]
+    alike = itertools.takewhile(lambda c: len(set(c)) == 1, zip(*names, strict=False))
+    common = "".join(letters[0] for letters in alike)
+    common = re.sub(r"[-_. ]*(seed|s)?[-_. ]*$", "", common)
+    return f"{common or names[0]}, {len(names)} seeds"

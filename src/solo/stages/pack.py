@@ -12,12 +12,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from solo.checkpoints import write_checkpoint
 from solo.errors import SoloError
 from solo.files import written_aside
-from solo.stages.run_folder import CONFIG, find_checkpoint
-from solo.stages.runner import load_checkpoint
+from solo.runs.folder import CONFIG, find_checkpoint
+from solo.runs.run import PARAMS, load_checkpoint
 
 
 def pack_run(run: Path, output: Path) -> dict[str, Any]:
@@ -33,19 +32,27 @@ def pack_run(run: Path, output: Path) -> dict[str, Any]:
         SoloError: There is no run, or the new folder is not empty.
     """
     checkpoint = find_checkpoint(run)
-    config, params = checkpoint.parent / CONFIG, checkpoint.parent / "params"
+    config, params = checkpoint.parent / CONFIG, checkpoint.parent / PARAMS
     if not config.is_file() or not params.is_dir():
         raise SoloError(
             f"There is no {CONFIG} or params beside {str(checkpoint)!r}. Give a run's "
             "folder, or a checkpoint in it."
         )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise SoloError(f"--output {str(output)!r} is not empty. Choose a new folder.")
-    state = lighten(load_checkpoint(checkpoint, "cpu"))
+        raise SoloError(
+            f"The output {str(output)!r} is not empty. Choose a new folder."
+        )
+    try:
+        state = lighten(load_checkpoint(checkpoint, "cpu"))
+        env_steps = state["infos"]["total_steps"]
+    except (LookupError, TypeError, AttributeError) as error:
+        raise SoloError(
+            f"The checkpoint {str(checkpoint)!r} is not one of `solo train`: "
+            f"{error!r}. Use another one."
+        ) from error
     output.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(params, output / "params")
-    with written_aside(output / checkpoint.name) as unfinished:
-        torch.save(state, unfinished)
+    shutil.copytree(params, output / PARAMS)
+    write_checkpoint(output / checkpoint.name, state)
     # Last: without it the folder is no run, and nobody takes half of one.
     with written_aside(output / CONFIG) as unfinished:
         shutil.copyfile(config, unfinished)
@@ -53,7 +60,7 @@ def pack_run(run: Path, output: Path) -> dict[str, Any]:
         "output": str(output),
         "checkpoint": str(output / checkpoint.name),
         "iteration": state["iter"],
-        "env_steps": state["infos"]["total_steps"],
+        "env_steps": env_steps,
         "bytes_before": checkpoint.stat().st_size,
         "bytes": (output / checkpoint.name).stat().st_size,
     }

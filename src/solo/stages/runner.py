@@ -10,6 +10,7 @@ checkpoints hold tensors and plain values alone.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,16 @@ from rsl_rl.runners import OnPolicyRunner
 from tensordict import TensorDict
 
 from solo import __version__
+from solo.algorithms.ta_mse import TERMINAL_OBSERVATIONS
+from solo.checkpoints import write_checkpoint
 from solo.envs.mdp.assist import ASSIST
 from solo.envs.mdp.curriculums import level_histogram
 from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.mdp.voids import set_soft_voids_state, soft_voids_state
+from solo.envs.terminal_observations import RECORDER, TerminalObservations
 from solo.errors import SoloError
-from solo.files import written_aside
+from solo.robots import get_robot
+from solo.runs.run import load_checkpoint
 from solo.sim.native import NativeSimulation
 from solo.sim.threads import stepping_threads
 from solo.stages.console import ConsoleLogger
@@ -36,17 +42,36 @@ from solo.stages.learner_state import (
     set_rng_state,
 )
 from solo.stages.processes import join_cpu_processes, read_processes
+from solo.tasks.env_cfg import make_motions
 
 
 class VecEnv(RslRlVecEnvWrapper):
     """mjlab's wrapper; torch uses one thread while the environments step."""
+
+    ends: TerminalObservations | None = None
+    """What observes the last states of episodes, if somebody asked for them."""
+
+    def keep_terminal_observations(self, without: Collection[str] = ()) -> None:
+        """From now on ``extras`` have what is observed in last states of episodes.
+
+        Args:
+            without: Observation groups that nobody needs there.
+        """
+        groups = self.unwrapped.observation_manager.active_terms
+        term = self.unwrapped.recorder_manager.get_term(RECORDER)
+        assert isinstance(term, TerminalObservations)
+        term.groups = [name for name in groups if name not in without]
+        self.ends = term
 
     def step(
         self, actions: torch.Tensor
     ) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
         """Step all environments."""
         with stepping_threads():
-            return super().step(actions)
+            obs, rewards, dones, extras = super().step(actions)
+        if self.ends is not None and (ends := self.ends.pop()) is not None:
+            extras = {**extras, TERMINAL_OBSERVATIONS: ends}
+        return obs, rewards, dones, extras
 
 
 class Runner(OnPolicyRunner):
@@ -61,7 +86,27 @@ class Runner(OnPolicyRunner):
         log_dir: str | None = None,
         device: str = "cpu",
     ) -> None:
-        super().__init__(env, train_cfg, log_dir, device)
+        """Build algorithm and logger.
+
+        Args:
+            env: The environments.
+            train_cfg: An `AgentCfg` as a dictionary; it is consumed. Reference motions
+                may be in it as an object, under ``algorithm.motions``; they are made
+                if they are not.
+            log_dir: Folder of the run; None: nothing is written.
+            device: Where to learn.
+        """
+        cfg = {name: value for name, value in train_cfg.items() if value is not None}
+        if cfg["logger"] == "wandb":
+            project = cfg["wandb_project"]
+            cfg["logger"] = {"class_name": "WandbLogWriter", "project_name": project}
+        algorithm = cfg["algorithm"]
+        if algorithm["amp_cfg"] is None:
+            algorithm["motions"] = None
+        elif algorithm.get("motions") is None:
+            robot = get_robot(cfg["robot"])
+            algorithm["motions"] = make_motions(robot, device, cfg["extra_motions"])
+        super().__init__(env, cfg, log_dir, device)
         self.logger = ConsoleLogger(
             log_dir=log_dir,
             cfg=self.cfg,
@@ -101,8 +146,7 @@ class Runner(OnPolicyRunner):
             "total_time_s": self.logger.tot_time,
             "learning_rate": self.alg.learning_rate,
         }
-        with written_aside(Path(path)) as unfinished:
-            torch.save(saved, unfinished)
+        write_checkpoint(Path(path), saved)
         self._log_levels()
 
     def load(
@@ -127,6 +171,8 @@ class Runner(OnPolicyRunner):
             self.logger.tot_time = infos["total_time_s"]
             self.alg.learning_rate = infos["learning_rate"]
             if self._restore_env(infos):
+                saved = infos["env"].get("soft_voids")
+                set_soft_voids_state(self.env.unwrapped, saved)
                 set_learner_state(self, infos["learner"])
             else:
                 set_env_state(self.env.unwrapped, infos["env"])
@@ -162,32 +208,6 @@ class Runner(OnPolicyRunner):
                 )
 
 
-def load_checkpoint(path: Path, device: str | None = None) -> dict[str, Any]:
-    """Read a checkpoint without executing anything in it.
-
-    Raises:
-        SoloError: The file is missing, truncated or not one of ours.
-    """
-    if not path.is_file():
-        raise SoloError(
-            f"There is no checkpoint {str(path)!r}. Give the path of a model_*.pt file."
-        )
-    try:
-        loaded = torch.load(path, weights_only=True, map_location=device)
-    except Exception as error:
-        raise SoloError(
-            f"Cannot read the checkpoint {str(path)!r}: {str(error).splitlines()[0]} "
-            "It may be truncated, or made by other software. Use another one."
-        ) from error
-    missing = {"actor_state_dict", "iter", "infos"} - set(loaded)
-    if missing:
-        raise SoloError(
-            f"The checkpoint {str(path)!r} lacks {', '.join(sorted(missing))}; it is "
-            "not one of `solo train`. Give the path of a model_*.pt file of a run."
-        )
-    return loaded
-
-
 def env_state(env: ManagerBasedRlEnv) -> dict[str, Any]:
     """Curriculum and counters of an environment."""
     state: dict[str, Any] = {
@@ -197,6 +217,7 @@ def env_state(env: ManagerBasedRlEnv) -> dict[str, Any]:
     }
     if ASSIST in env.cfg.events:
         state["assist"] = env.event_manager.get_term_cfg(ASSIST).params["strength"]
+    state["soft_voids"] = soft_voids_state(env)
     return state
 
 
@@ -221,6 +242,7 @@ def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
     With another number of environments the levels of the saved ones are reused in turn.
     """
     env.common_step_counter = state["common_step_counter"]
+    set_soft_voids_state(env, state.get("soft_voids"))
     if ASSIST in env.cfg.events and "assist" in state:
         env.event_manager.get_term_cfg(ASSIST).params["strength"] = state["assist"]
     terrain = grid_terrain(env)

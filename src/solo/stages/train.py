@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import platform
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import mujoco
 import torch
 import yaml
+from mjlab.envs import ManagerBasedRlEnvCfg
 
 from solo import __version__
 from solo.allocator import keep_freed_memory
@@ -22,138 +25,293 @@ from solo.envs.make import make_env
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
 from solo.files import written_aside
-from solo.motions.catalogue import make_clips
 from solo.motions.library import MotionLibrary
+from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
-from solo.stages.env_cfg import STAGES, make_stage_env_cfg
+from solo.runs import open_run
+from solo.runs.folder import checkpoints, default_folder, find_checkpoint, own_run
+from solo.runs.run import PARAMS
 from solo.stages.processes import leave_processes, read_processes, take_cores
-from solo.stages.profiles import Profile
-from solo.stages.run_folder import checkpoints, open_run
 from solo.stages.runner import Runner, VecEnv
-from solo.terrains.scene import TerrainSceneCfg
+from solo.stages.start import Start
+from solo.stages.train_cfg import (
+    PerceptiveCfg,
+    StudentCfg,
+    TeacherCfg,
+    TrainCfg,
+    check_shared_folder,
+)
+from solo.tasks.agent_cfg import AgentCfg, make_agent_cfg, make_io, with_camera
+from solo.tasks.env_cfg import find_motions, make_motions, make_stage_env_cfg
+from solo.tasks.overrides import apply_overrides
+from solo.tasks.profiles import Profile, default_profile, get_profile
 
-LOGGERS: dict[str, Any] = {
-    "tensorboard": "tensorboard",
-    "wandb": {"class_name": "WandbLogWriter", "project_name": "solo"},
-}
-"""Name to rsl_rl's setting."""
 
+@dataclass
+class _Plan:
+    """Everything that is known before the environments are built."""
 
-@dataclass(frozen=True)
-class TrainCfg:
-    """A training run."""
-
-    robot: RobotCfg
-    profile: Profile
     output: Path
-    """Folder of the run."""
-    device: str = "cpu"
-    seed: int = 0
-    num_envs: int | None = None
-    """Other number of environments than the profile's."""
-    iterations: int | None = None
-    """Other number of iterations than the profile's; the total, also when resumed."""
-    resume: bool = False
-    """Go on with the run in the folder."""
-    amp: bool = True
-    """Whether there is a motion prior."""
-    logger: str = "tensorboard"
-    """"tensorboard" or "wandb"."""
-    terrain: TerrainSceneCfg | None = None
-    """Other terrain than the paper's."""
-    terrain_weights: Mapping[str, float] = field(default_factory=dict)
-    """Robots on a terrain relative to the others; the paper's are equal."""
+    device: str
+    env_cfg: ManagerBasedRlEnvCfg
+    agent: AgentCfg
+    motions: MotionLibrary | None
+    record: dict[str, Any]
+    """For ``run.json``."""
+    start: Start | None = None
+    """Where the first weights come from; None: from the run that is resumed."""
+    resumes: bool = False
+    notes: list[str] = field(default_factory=list)
+    """What is not as in the paper, by name."""
 
 
-def train(
-    cfg: TrainCfg,
-    stage: Stage,
-    learning_cfg: dict[str, Any],
-    motions: MotionLibrary,
-    prepare: Callable[[Runner], None],
-    record: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Train a stage and return a summary.
+def train_teacher(cfg: TeacherCfg) -> dict[str, Any]:
+    """Train the privileged teacher: stage 1, PPO with AMP over the terrain curriculum.
 
-    Args:
-        cfg: The run.
-        stage: Which stage.
-        learning_cfg: rsl_rl's configuration.
-        motions: Reference motions.
-        prepare: Called with the runner of a new run, e.g. to load a teacher.
-        record: More for ``run.json``.
+    Returns:
+        A summary: ``output``, ``checkpoint``, ``iteration``, ``env_steps``, ``time_s``
+        and whether it was ``stopped``.
 
     Raises:
-        SoloError: The folder cannot be used, or a checkpoint cannot be read.
+        SoloError: What it starts from does not fit, or the folder cannot be used.
     """
-    iterations = cfg.iterations or cfg.profile.iterations[STAGES.index(stage)]
-    differences = {
-        name: {"paper": _plain(paper), "here": _plain(here)}
-        for name, (paper, here) in cfg.profile.differences().items()
-    }
-    config = {
-        "stage": stage,
-        "robot": cfg.robot.name,
-        "profile": _plain(cfg.profile),
-        "differences_from_the_paper": differences,
-        "seed": cfg.seed,
-        "num_envs": cfg.num_envs,
-        "iterations": iterations,
-        "device": cfg.device,
-        "amp": cfg.amp,
-        "terrain_weights": dict(cfg.terrain_weights),
-        "versions": _versions(),
-        **(record or {}),
-    }
+    return _train(cfg, "teacher")
+
+
+def train_student(cfg: StudentCfg) -> dict[str, Any]:
+    """Distil a teacher into a student: stage 2, with the privileged map.
+
+    TA-MSE and its two baselines are one algorithm with other weights. Returns and
+    raises as `train_teacher`.
+    """
+    return _train(cfg, "student")
+
+
+def train_perceptive(cfg: PerceptiveCfg) -> dict[str, Any]:
+    """Fine-tune a student on the estimates of a reconstructor: stage 3.
+
+    The student of stage 2 goes on learning with TA-MSE, but sees the map and the
+    velocity that a reconstructor estimates from depth and proprioception; the
+    reconstructor learns along from the states the student visits. Teacher, critic,
+    motion prior and terrain curriculum are those of stage 2. Returns and raises as
+    `train_teacher`.
+    """
+    return _train(cfg, "perceptive")
+
+
+def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
     processes = read_processes()
-    if cfg.device == "cpu":
+    check_shared_folder(cfg, processes.world_size)
+    plan = _plan_new(cfg, stage) if cfg.resume is None else _plan_resumed(cfg, stage)
+    plan.device = processes.device(plan.device)
+    plan.env_cfg.seed = plan.record["seed"] + processes.rank
+    plan.agent.logger = cfg.logger or plan.agent.logger
+    if plan.device == "cpu":
         take_cores(processes)
         keep_freed_memory()
-    folder = open_run(cfg.output, config, cfg.resume)
+        plan.record["threads"] = torch.get_num_threads()
+    entry = plan.record
+    if plan.resumes:  # The rest stands in the file already.
+        kept = ("stage", "iterations", "device", "threads", "versions")
+        entry = {name: entry[name] for name in kept if name in entry}
+    folder = own_run(plan.output, entry, plan.resumes)
     with folder if processes.is_first else nullcontext():
         if processes.is_first:
-            for name, values in differences.items():
-                print(f"{name}: {values['here']} (paper: {values['paper']})")
-        env_cfg = make_stage_env_cfg(
-            cfg.robot,
-            stage,
-            cfg.profile,
-            motions,
-            num_envs=cfg.num_envs,
-            seed=cfg.seed + processes.rank,
-            terrain=cfg.terrain,
-            terrain_weights=cfg.terrain_weights,
-        )
-        learning_cfg["logger"] = LOGGERS[cfg.logger]
-        if processes.is_first and not cfg.resume:
-            _write_params(cfg.output / "params", env_cfg, learning_cfg)
-        env = make_env(env_cfg, cfg.device)
+            _announce(plan, processes.world_size)
+            if not plan.resumes:
+                write_params(plan.output, plan.env_cfg, asdict(plan.agent))
+        env = make_env(plan.env_cfg, plan.device)
         try:
-            return _learn(cfg, env, learning_cfg, prepare, iterations)
+            return _learn(plan, env)
         finally:
             env.close()
             leave_processes()
 
 
-def _learn(
-    cfg: TrainCfg,
-    env: Any,
-    learning_cfg: dict[str, Any],
-    prepare: Callable[[Runner], None],
-    iterations: int,
-) -> dict[str, Any]:
-    runner = Runner(VecEnv(env), learning_cfg, str(cfg.output), cfg.device)
-    if cfg.resume:
-        last = checkpoints(cfg.output)[-1]
-        runner.load(str(last), map_location=cfg.device)
+def _plan_new(cfg: TrainCfg, stage: Stage) -> _Plan:
+    device = _pick_device(cfg.device)
+    robot = get_robot(cfg.robot) if isinstance(cfg.robot, str) else cfg.robot
+    name = cfg.robot if isinstance(cfg.robot, str) else robot.name
+    if cfg.motions:
+        robot = replace(robot, motions=cfg.motions)
+    profile = _make_profile(cfg, stage, device)
+    agent = make_agent_cfg(
+        robot,
+        stage,
+        profile,
+        amp=cfg.amp,
+        objective=getattr(cfg, "objective", "ta-mse"),
+        reconstructor=getattr(cfg, "reconstructor", "qr"),
+    )
+    agent.robot, agent.seed = name, cfg.seed
+    record = _name_starts(cfg, agent)
+    start = Start(agent)
+    if stage == "perceptive":
+        robot = with_camera(robot, make_io(robot, profile))
+    motions = _motions(robot, agent, device)
+    env_cfg = make_stage_env_cfg(
+        robot,
+        stage,
+        profile,
+        motions,
+        terrain=cfg.terrain,
+        terrain_weights=cfg.terrain_weights,
+    )
+    if cfg.change_env is not None:
+        cfg.change_env(env_cfg)
+    configs: dict[str, Any] = {"env": env_cfg, "agent": agent}
+    changes = apply_overrides(configs, cfg.overrides)
+    differences = {
+        key: {"paper": plain(paper), "here": plain(here)}
+        for key, (paper, here) in [*profile.differences().items(), *changes.items()]
+    }
+    record = {
+        "stage": stage,
+        "robot": name,
+        "profile": asdict(profile),
+        "differences_from_the_paper": differences,
+        "overrides": {path: plain(here) for path, (_, here) in changes.items()},
+        "seed": cfg.seed,
+        "num_envs": env_cfg.scene.num_envs,
+        "iterations": agent.max_iterations,
+        "device": device,
+        "amp": agent.algorithm["amp_cfg"] is not None,
+        "motions": [str(path.resolve()) for path in robot.motions],
+        "terrain_weights": dict(cfg.terrain_weights),
+        "change_env": plain(cfg.change_env),
+        "versions": versions(),
+        **record,
+    }
+    output = cfg.output or default_folder(stage, profile.name)
+    notes = list(differences)
+    return _Plan(output, device, env_cfg, agent, motions, record, start, notes=notes)
+
+
+def _plan_resumed(cfg: TrainCfg, stage: Stage) -> _Plan:
+    """Everything from the run itself; a new total of iterations may be given."""
+    assert cfg.resume is not None
+    if not checkpoints(cfg.resume):
+        raise SoloError(
+            f"There is no checkpoint to resume in {str(cfg.resume)!r}. Give the folder "
+            "of a run."
+        )
+    run = open_run(cfg.resume)
+    if run.stage != stage:
+        raise SoloError(
+            f"{str(cfg.resume)!r} holds a run of stage {run.stage!r}, not {stage!r}. "
+            f"Use `solo train {run.stage}`."
+        )
+    first = dict(run.record)
+    resumed = first.pop("resumed", [])
+    last = resumed[-1] if isinstance(resumed, list) and resumed else first
+    agent = run.agent
+    agent.max_iterations = (
+        cfg.iterations or last.get("iterations") or first["iterations"]
+    )
+    if agent.reconstruction is not None and cfg.iterations is not None:
+        agent.reconstruction["learner"]["iterations"] = cfg.iterations
+    device = cfg.device if cfg.device != "auto" else first.get("device", "auto")
+    device = _pick_device(device)
+    motions = _motions(run.robot, agent, device)
+    env_cfg = run.env_cfg(motions=motions, change_env=cfg.change_env)
+    if cfg.num_envs is not None:
+        env_cfg.scene.num_envs = cfg.num_envs
+    record = {
+        **first,
+        "iterations": agent.max_iterations,
+        "device": device,
+        "versions": versions(),
+    }
+    record.pop("threads", None)
+    notes = list(first.get("differences_from_the_paper", {}))
+    return _Plan(
+        cfg.resume, device, env_cfg, agent, motions, record, resumes=True, notes=notes
+    )
+
+
+def _motions(robot: RobotCfg, agent: AgentCfg, device: str) -> MotionLibrary | None:
+    """Reference motions; only a motion prior cannot do without them."""
+    find = find_motions if agent.algorithm["amp_cfg"] is None else make_motions
+    return find(robot, device, agent.extra_motions)
+
+
+def _pick_device(name: str) -> str:
+    """The device for ``auto``, or a saved one that is not here: CUDA if available."""
+    has_cuda = torch.cuda.is_available()
+    if name == "auto" or (name.startswith("cuda") and not has_cuda):
+        return "cuda:0" if has_cuda else "cpu"
+    return name
+
+
+def _make_profile(cfg: TrainCfg, stage: Stage, device: str) -> Profile:
+    """The profile with what the run asks for."""
+    profile = cfg.profile or default_profile(device)
+    if isinstance(profile, str):
+        profile = get_profile(profile)
+    sizes = {"num_envs": cfg.num_envs, "iterations": cfg.iterations}
+    sizes = {name: value for name, value in sizes.items() if value is not None}
+    changes: dict[str, Any] = {stage: replace(profile.stage(stage), **sizes)}
+    symmetric = getattr(cfg, "symmetric", None)
+    if symmetric is not None:
+        changes["symmetric_teacher" if stage == "teacher" else "symmetric"] = symmetric
+    if isinstance(cfg, TeacherCfg) and cfg.mirror is not None:
+        changes["mirror"] = cfg.mirror
+    if isinstance(cfg, PerceptiveCfg) and cfg.warm_up is not None:
+        perception = profile.perception
+        changes["perception"] = replace(
+            perception,
+            warm_up_iterations=cfg.warm_up,
+            warm_up_updates=perception.warm_up_updates or perception.updates,
+        )
+    return replace(profile, **changes)
+
+
+def _name_starts(cfg: TrainCfg, agent: AgentCfg) -> dict[str, Any]:
+    """Tell the agent which runs to start from; the same for ``run.json``."""
+    record: dict[str, Any] = {}
+    runs = {
+        "teacher": "teacher_run",
+        "student": "student_run",
+        "start_from": "start_from",
+        "reconstructor_checkpoint": "reconstructor_run",
+    }
+    for option, setting in runs.items():
+        if hasattr(cfg, option):
+            path = getattr(cfg, option)
+            if path is not None and setting != "reconstructor_run":
+                path = find_checkpoint(path)
+            setattr(agent, setting, "" if path is None else str(path))
+            record[option] = None if path is None else str(path)
+    for option in ("action_noise", "objective"):
+        if hasattr(cfg, option):
+            record[option] = getattr(cfg, option)
+    agent.action_noise = record.get("action_noise")
+    if agent.reconstruction is not None:
+        record["reconstructor"] = agent.reconstruction
+    return record
+
+
+def _learn(plan: _Plan, env: Any) -> dict[str, Any]:
+    printed = io.StringIO()
+    learning = asdict(plan.agent)
+    if learning["algorithm"]["amp_cfg"] is not None:
+        learning["algorithm"]["motions"] = plan.motions
+    with contextlib.redirect_stdout(printed):
+        runner = Runner(VecEnv(env), learning, str(plan.output), plan.device)
+    if plan.resumes:
+        last = checkpoints(plan.output)[-1]
+        runner.load(str(last), map_location=plan.device)
         print(f"Resumed {last} at iteration {runner.current_learning_iteration}.")
-    else:
-        prepare(runner)
+    elif read_processes().is_first:
+        (plan.output / PARAMS / "networks.txt").write_text(printed.getvalue())
+    if plan.start is not None:
+        plan.start.load(runner)
+    iterations = plan.agent.max_iterations
     left = iterations - runner.current_learning_iteration
     if left <= 0:
         raise SoloError(
             f"The run has {runner.current_learning_iteration} of {iterations} "
-            "iterations already. Raise --iterations to go on."
+            "iterations already. Raise iterations to go on."
         )
     stopped = False
     try:
@@ -161,13 +319,13 @@ def _learn(
             runner.learn(left)
     except KeyboardInterrupt:
         stopped = True
-        path = cfg.output / f"model_{runner.current_learning_iteration}.pt"
+        path = plan.output / f"model_{runner.current_learning_iteration}.pt"
         if not path.exists():  # A whole iteration is better than one cut short.
             runner.save(str(path))
         print("Stopped; the last iteration is saved. --resume goes on.")
-    saved = checkpoints(cfg.output)  # None where another machine's process saves.
+    saved = checkpoints(plan.output)  # None where another machine's process saves.
     return {
-        "output": str(cfg.output),
+        "output": str(plan.output),
         "checkpoint": str(saved[-1]) if saved else None,
         "iteration": runner.current_learning_iteration,
         "env_steps": runner.logger.tot_timesteps,
@@ -189,20 +347,37 @@ def _stoppable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _write_params(folder: Path, env_cfg: Any, learning_cfg: dict[str, Any]) -> None:
+def _announce(plan: _Plan, world_size: int) -> None:
+    """What is trained and how long, where it goes, and what is not as in the paper."""
+    agent, record = plan.agent, plan.record
+    num_envs = plan.env_cfg.scene.num_envs
+    samples = agent.max_iterations * num_envs * agent.num_steps_per_env * world_size
+    print(
+        f"Training the {agent.stage} of {agent.robot}, profile "
+        f"{record['profile']['name']}, seed {record['seed']}, on {plan.device}: "
+        f"{agent.max_iterations} iterations of {num_envs} environments, {samples:,} "
+        f"samples.\nEverything goes to {plan.output}. Ctrl-C saves and stops; --resume "
+        f"{plan.output} goes on."
+    )
+    if plan.notes:
+        print(f"Not as in the paper: {', '.join(plan.notes)} (see run.json).")
+    print("Building the environments ...", flush=True)
+
+
+def write_params(folder: Path, env_cfg: Any, agent: Mapping[str, Any]) -> None:
     """The two files that mjlab's users look for; objects are written as text."""
-    folder.mkdir(exist_ok=True)
-    for name, value in (("env", asdict(env_cfg)), ("agent", learning_cfg)):
-        with written_aside(folder / f"{name}.yaml") as unfinished:
-            unfinished.write_text(yaml.safe_dump(_readable(value), sort_keys=False))
+    (folder / PARAMS).mkdir(exist_ok=True)
+    for name, value in (("env", asdict(env_cfg)), ("agent", agent)):
+        with written_aside(folder / PARAMS / f"{name}.yaml") as unfinished:
+            unfinished.write_text(yaml.safe_dump(plain(value), sort_keys=False))
 
 
-def _readable(value: Any) -> Any:
-    """Plain values for YAML; functions by name, everything else by its type."""
-    if isinstance(value, dict):
-        return {str(key): _readable(item) for key, item in value.items()}
+def plain(value: Any) -> Any:
+    """Plain values for YAML and JSON; functions by name, other objects by type."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_readable(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, bool | int | float | str):
@@ -212,22 +387,8 @@ def _readable(value: Any) -> Any:
     return f"<{type(value).__name__}>"
 
 
-def make_motions(robot: RobotCfg, device: str) -> MotionLibrary:
-    """The synthesised reference motions of a robot, without standing.
-
-    Standing is the gait that beginners fall back to; a prior must not praise it. The
-    paper's set has walking and turning alone, too.
-    """
-    clips = [clip for clip in make_clips(robot) if clip.name != "stand"]
-    return MotionLibrary(clips, robot, device)
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses as dicts, so that JSON can hold them."""
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
-
-
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Software that a run was made with."""
     return {
         "solo": __version__,
         "python": platform.python_version(),

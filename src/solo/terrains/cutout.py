@@ -14,8 +14,8 @@ import numpy as np
 from solo.terrains.grid import HeightGrid
 from solo.terrains.patch import CELL_M
 from solo.terrains.scene import TerrainScene
-from solo.terrains.strip import Strip, StripScene, StripSceneCfg
-from solo.terrains.strip_segments import Flat
+from solo.terrains.strips.segments import Flat
+from solo.terrains.strips.strip import Strip, StripScene, StripSceneCfg
 from solo.terrains.variants import FAMILY_RGB, get_variant
 
 _RIM_CELLS = 2

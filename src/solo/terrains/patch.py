@@ -132,3 +132,13 @@ def rings_around_platform(num_cells: int) -> np.ndarray:
     beyond = np.maximum(first - index, index - (first + PLATFORM_CELLS - 1))
     outside = np.maximum(beyond, 0)  # [n]
     return np.maximum(outside[:, None], outside[None, :])  # [n, n]
+
+
+def interpolate(values: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Bilinear interpolation of a lattice at fractional indices, [len(x), len(y)]."""
+    i = np.minimum(x.astype(np.int64), len(values) - 2)
+    j = np.minimum(y.astype(np.int64), values.shape[1] - 2)
+    s, t = (x - i)[:, None], (y - j)[None, :]
+    low = values[i][:, j] * (1 - s) + values[i + 1][:, j] * s
+    high = values[i][:, j + 1] * (1 - s) + values[i + 1][:, j + 1] * s
+    return low * (1 - t) + high * t

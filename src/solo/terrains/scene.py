@@ -1,6 +1,6 @@
 """The curriculum scene: levels along +x, variants along +y, one grid for all of it.
 
-`solo.terrains.strip` has another arrangement with the same interface.
+`solo.terrains.strips.strip` has another arrangement with the same interface.
 """
 
 from __future__ import annotations

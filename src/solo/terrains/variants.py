@@ -10,17 +10,7 @@ from typing import Literal
 import numpy as np
 
 from solo.errors import unknown_name
-from solo.terrains import (
-    boxes,
-    evaluation,
-    gap,
-    random_grid,
-    rough,
-    slopes,
-    stairs,
-    stones,
-)
-from solo.terrains.flat import flat
+from solo.terrains import families
 from solo.terrains.patch import PLATFORM, Parameter
 
 PatchFunction = Callable[[float, np.random.Generator, float], np.ndarray]
@@ -69,21 +59,21 @@ class TerrainVariant:
         return ", ".join(p.describe_at(difficulty) for p in self.parameters)
 
 
-def _stairs(direction: Literal["up", "down"], tread_m: float) -> TerrainVariant:
+def _stairs(direction: families.Direction, tread_m: float) -> TerrainVariant:
     return TerrainVariant(
         name=f"stairs_{direction}_{round(100 * tread_m)}",
         family="stairs",
-        function=partial(stairs.stairs, direction=direction, tread_m=tread_m),
-        parameters=(stairs.STEP_HEIGHT, stairs.tread_width(tread_m), PLATFORM),
+        function=partial(families.stairs, direction=direction, tread_m=tread_m),
+        parameters=(families.STEP_HEIGHT, families.tread_width(tread_m), PLATFORM),
     )
 
 
-def _slope(direction: Literal["up", "down"]) -> TerrainVariant:
+def _slope(direction: families.Direction) -> TerrainVariant:
     return TerrainVariant(
         name=f"slope_{direction}",
         family="slopes",
-        function=partial(slopes.slope, direction=direction),
-        parameters=(slopes.SLOPE, PLATFORM),
+        function=partial(families.slope, direction=direction),
+        parameters=(families.SLOPE, PLATFORM),
     )
 
 
@@ -91,11 +81,11 @@ def _rough(name: str, step_m: float, spacing_m: float) -> TerrainVariant:
     return TerrainVariant(
         name=name,
         family="rough",
-        function=partial(rough.rough, step_m=step_m, spacing_m=spacing_m),
+        function=partial(families.rough, step_m=step_m, spacing_m=spacing_m),
         parameters=(
-            rough.AMPLITUDE,
-            rough.quantisation_step(step_m),
-            rough.lattice_spacing(spacing_m),
+            families.ROUGH_HEIGHT,
+            families.quantisation_step(step_m),
+            families.lattice_spacing(spacing_m),
         ),
     )
 
@@ -104,13 +94,18 @@ def _stones(layout: Literal["aligned", "staggered"]) -> TerrainVariant:
     return TerrainVariant(
         name=f"stones_{layout}",
         family="stones",
-        function=partial(stones.stones, layout=layout),
-        parameters=(stones.STONE_WIDTH, stones.STONE_GAP, stones.HOLE_DEPTH, PLATFORM),
+        function=partial(families.stones, layout=layout),
+        parameters=(
+            families.STONE_WIDTH,
+            families.STONE_GAP,
+            families.HOLE_DEPTH,
+            PLATFORM,
+        ),
     )
 
 
 _ALL = (
-    TerrainVariant("flat", "flat", flat),
+    TerrainVariant("flat", "flat", families.flat),
     _stairs("up", 0.25),
     _stairs("up", 0.30),
     _stairs("up", 0.35),
@@ -122,24 +117,26 @@ _ALL = (
     TerrainVariant(
         "boxes",
         "boxes",
-        partial(boxes.boxes, direction="down"),
-        (boxes.BOX_HEIGHT, PLATFORM),
+        partial(families.boxes, direction="down"),
+        (families.BOX_HEIGHT, PLATFORM),
     ),
     TerrainVariant(
         "pits",
         "boxes",
-        partial(boxes.boxes, direction="up"),
-        (boxes.PIT_DEPTH, PLATFORM),
+        partial(families.boxes, direction="up"),
+        (families.PIT_DEPTH, PLATFORM),
     ),
     TerrainVariant(
         "random_grid",
         "random grid",
-        random_grid.random_grid,
-        (random_grid.AMPLITUDE, random_grid.BLOCK_WIDTH, PLATFORM),
+        families.random_grid,
+        (families.BLOCK_HEIGHT, families.BLOCK_WIDTH, PLATFORM),
     ),
     _rough("rough_coarse", step_m=0.05, spacing_m=0.50),
     _rough("rough_fine", step_m=0.02, spacing_m=0.20),
-    TerrainVariant("gap", "gap", gap.gap, (gap.GAP_WIDTH, gap.GAP_DEPTH, PLATFORM)),
+    TerrainVariant(
+        "gap", "gap", families.gap, (families.GAP_WIDTH, families.GAP_DEPTH, PLATFORM)
+    ),
     _stones("aligned"),
     _stones("staggered"),
 )
@@ -151,8 +148,8 @@ EVALUATION_VARIANTS: dict[str, TerrainVariant] = {
     "high_plane": TerrainVariant(
         "high_plane",
         "boxes",
-        evaluation.high_plane,
-        (evaluation.PLANE_HEIGHT, evaluation.PLANE_DEPTH, evaluation.PLANE_SPACING),
+        families.high_plane,
+        (families.PLANE_HEIGHT, families.PLANE_DEPTH, families.PLANE_SPACING),
     ),
 }
 """Variants that evaluations have beside `VARIANTS`; a scene takes them by name."""

@@ -1,1 +1,1 @@
-"""Looking at simulations: pictures without a screen, and the browser viewer."""
+"""Watching a policy: on a page in the browser, or as a clip, plots and numbers."""

@@ -14,7 +14,7 @@ from solo.deploy.contract import Contract
 from solo.deploy.dashboard.server import serve
 from solo.deploy.dashboard.slot import Slot, SlotSizes
 from solo.deploy.loop import LATE_S
-from solo.deploy.snapshot import Snapshot
+from solo.deploy.recorder import Snapshot
 from solo.errors import SoloError
 
 

@@ -16,13 +16,17 @@ import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from solo.deploy.dashboard.page import PAGE
 from solo.deploy.dashboard.slot import Slot
 from solo.deploy.dashboard.state import describe
 from solo.deploy.health import memory_mb
+
+PAGE = Path(__file__).with_name("page.html").read_text()
+"""One document without anything from elsewhere, light and dark, any width. It asks for
+the newest tick ten times a second and draws it."""
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 """Names by which a browser on this computer calls the server."""
@@ -103,7 +107,10 @@ class _Handler(BaseHTTPRequestHandler):
             given = parse_qs(query).get("token", [""])[0]
             return hmac.compare_digest(given.encode(), token.encode())
         # Other web pages can make a browser ask us under a name of theirs.
-        name = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        try:
+            name = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        except ValueError:  # Not even an address.
+            return False
         return name in LOCAL_NAMES
 
     def _answer(self, code: int, kind: str, body: bytes) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 
 from solo.deploy.contract import Contract
 from solo.deploy.loop import CAUSES, JITTER_EDGES_MS
+from solo.deploy.recorder import Snapshot
 from solo.deploy.safety import FAULTS
-from solo.deploy.snapshot import Snapshot
 
 RECENT = 500
 """Ticks whose duration and lateness are kept: ten seconds."""

@@ -85,10 +85,21 @@ class Connection:
         return DataWriter(self.participant, Topic(self.participant, topic, kind), qos)
 
     def listen(
-        self, topic: str, kind: Any, handle: Callable[[Any], None]
+        self,
+        topic: str,
+        kind: Any,
+        handle: Callable[[Any], None],
+        is_own: bool = True,
     ) -> TopicListener:
-        """Call ``handle`` with each message of a topic, in a thread."""
-        return TopicListener(self.participant, topic, kind, handle)
+        """Call ``handle`` with each message of a topic, in a thread.
+
+        Args:
+            topic: Name of the topic.
+            kind: Type of its messages.
+            handle: Gets each message.
+            is_own: Whether to hear what this connection itself writes.
+        """
+        return TopicListener(self.participant, topic, kind, handle, is_own)
 
     def close(self) -> None:
         """Leave the domain."""
@@ -104,6 +115,7 @@ class TopicListener:
         topic: str,
         kind: Any,
         handle: Callable[[Any], None],
+        is_own: bool = True,
     ) -> None:
         from cyclonedds.core import (
             InstanceState,
@@ -117,7 +129,12 @@ class TopicListener:
         from cyclonedds.sub import DataReader
         from cyclonedds.topic import Topic
 
-        qos = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(4))
+        ignored = Policy.IgnoreLocal
+        qos = Qos(
+            Policy.Reliability.BestEffort,
+            Policy.History.KeepLast(4),
+            ignored.Nothing if is_own else ignored.Participant,
+        )
         self._reader = DataReader(participant, Topic(participant, topic, kind), qos)
         any_data = SampleState.Any | ViewState.Any | InstanceState.Any
         self._condition = ReadCondition(self._reader, any_data)

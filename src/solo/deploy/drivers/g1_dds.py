@@ -1,18 +1,17 @@
 """The real G1: low-level commands and states over DDS.
 
-Before this driver may move the robot, its own motion service has to be released,
-otherwise two programs command the motors (docs/deploy.md says how). The driver refuses
-to start while another program writes to the command topic.
+Before it moves the robot, the driver releases the robot's own motion service, otherwise
+two programs would command the motors, and listens whether anybody else does.
 
-Commands are repeated at 500 Hz, as the robot expects, by a thread. If the control loop
-does not hand over a new command in time, the thread sends damping by itself.
+Commands are repeated at 500 Hz, as the robot expects, by a process of its own that also
+damps when the control loop hangs or ends, see `g1_publisher`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ import numpy as np
 from solo.deploy.contract import JointContract, reorder
 from solo.deploy.drivers import g1_messages as messages
 from solo.deploy.drivers.dds import Connection
-from solo.deploy.drivers.protocols import JointCommand, RobotState
+from solo.deploy.drivers.g1_publisher import COMMAND_TOPIC, STATE_TOPIC, Publisher
+from solo.deploy.drivers.protocols import JointCommand, RobotState, damping_command
 from solo.errors import SoloError
 
-COMMAND_TOPIC = "rt/lowcmd"
-STATE_TOPIC = "rt/lowstate"
+BATTERY_TOPIC = "rt/lf/bmsstate"
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,15 @@ class G1Cfg:
     """DDS domain; the robot's is 0."""
     publish_hz: float = 500.0
     """Rate at which the command is repeated (the vendor's examples use 500 Hz)."""
-    watchdog_s: float = 0.1
-    """Age of the command from which the thread damps: five missed ticks."""
+    watchdog_s: float = 0.06
+    """Age of the command from which the robot is damped. Chosen because it is three
+    control periods: one tick may take twice its time (31 ms of CPU time was the longest
+    in half an hour of walking), two may not be missed."""
     connect_timeout_s: float = 5.0
     """How long to wait for the first state."""
+    service_timeout_s: float = 5.0
+    """How long the robot's motion service may take to answer (the vendor's examples
+    wait as long)."""
     listen_s: float = 0.3
     """How long to listen for the commands of another program before starting."""
     wrist_kp: float = 20.0
@@ -69,13 +73,12 @@ class G1Robot:
         self.num_bad = 0
         """States that were dropped because their checksum was wrong."""
         self._newest: RobotState | None = None
+        self._battery = float("nan")
         self._other_pos = np.zeros(len(self._others))
         self._other_target, self._other_time_s = self._other_pos, 0.0
-        self._mode_machine = 0
-        self._command: tuple[float, Any] | None = None
-        self._damping: Any = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._publish, name="g1", daemon=True)
+        self._mode_machine, self._start_mode = 0, 0
+        self.publisher: Publisher | None = None
+        """The process that sends the commands."""
         self._connection: Connection | None = None
 
     def start(self) -> None:
@@ -86,10 +89,13 @@ class G1Robot:
         """
         cfg = self.cfg
         self._connection = Connection(cfg.interface, cfg.domain_id)
-        from solo.deploy.drivers import g1_idl
+        from solo.deploy.drivers import g1_idl, g1_motion
 
         self._listener = self._connection.listen(
             STATE_TOPIC, g1_idl.LowState, self._on_state
+        )
+        self._battery_listener = self._connection.listen(
+            BATTERY_TOPIC, g1_idl.BmsState, self._on_battery
         )
         deadline = time.monotonic() + cfg.connect_timeout_s
         while self._newest is None:
@@ -109,33 +115,49 @@ class G1Robot:
                 f"needs {cfg.mode_machine} (29 joints, waist free). Unlock the waist, "
                 "or use a policy for this machine."
             )
+        self._start_mode = self._mode_machine
+        try:
+            g1_motion.release_motion(
+                self._connection, cfg.interface, cfg.service_timeout_s
+            )
+        except SoloError:
+            self._disconnect()
+            raise
         self._check_alone(g1_idl.LowCmd)
-        self._writer = self._connection.writer(COMMAND_TOPIC, g1_idl.LowCmd)
-        zeros = np.zeros(len(self.joints.names))
-        damping = JointCommand(zeros, zeros, zeros, 2.0 * self.joints.kd, zeros)
-        self._damping = g1_idl.EncodedCommand(self._encode(damping))
-        self._thread.start()
+        damping = damping_command(len(self.joints.names), 2.0 * self.joints.kd)
+        publisher = Publisher(
+            self._connection, cfg.interface, cfg.domain_id, cfg.publish_hz,
+            cfg.watchdog_s,
+        )  # fmt: skip
+        try:
+            publisher.start(self._encode(damping))
+        except SoloError:
+            self._disconnect()
+            raise
+        self.publisher = publisher
 
     def read(self) -> RobotState | None:
         """The newest state."""
-        return self._newest
+        state, problems = self._newest, {}
+        if self.publisher is not None:
+            problems.update(self.publisher.problems())
+        if self._mode_machine != self._start_mode:
+            problems["mode_machine"] = (
+                f"the robot reports mode_machine {self._mode_machine} instead of "
+                f"{self._start_mode}"
+            )
+        return replace(state, problems=problems) if state and problems else state
 
     def write(self, command: JointCommand) -> None:
-        """Hand over the command that the thread repeats."""
-        from solo.deploy.drivers import g1_idl
-
-        if not self._thread.is_alive():
-            raise RuntimeError("the thread that sends commands has ended")
-        encoded = g1_idl.EncodedCommand(self._encode(command))
-        self._command = (time.monotonic(), encoded)
+        """Hand over the command to repeat."""
+        assert self.publisher is not None
+        self.publisher.send(self._encode(command), bool(np.any(command.kp)))
 
     def close(self) -> None:
-        """Damp for a moment, then let go."""
-        if self._thread.is_alive():
-            self._command = (time.monotonic(), self._damping)
-            time.sleep(0.05)
-            self._stop.set()
-            self._thread.join(timeout=1.0)
+        """Damp until the joints are slow, then let go."""
+        if self.publisher is not None:
+            self.publisher.close()
+            self.publisher = None
         self._disconnect()
 
     def _check_alone(self, kind: Any) -> None:
@@ -148,8 +170,8 @@ class G1Robot:
         if is_heard:
             self._disconnect()
             raise SoloError(
-                "Another program commands the motors of this G1. Release the robot's "
-                "motion service (docs/deploy.md) or end the other program."
+                "Another program commands the motors of this G1, though its motion "
+                "service is released. End the other program."
             )
 
     def _encode(self, command: JointCommand) -> np.ndarray:
@@ -198,23 +220,15 @@ class G1Robot:
             joint_torque=motors["tau_est"].astype(np.float64),
             remote=record["wireless_remote"].tobytes(),
             sequence=self.num_states,
+            health=messages.read_health(record, self._battery),
         )
 
-    def _publish(self) -> None:
-        """Repeat the newest command; nothing is sent before there is one."""
-        period = 1.0 / self.cfg.publish_hz
-        deadline = time.monotonic()
-        while not self._stop.is_set():
-            current = self._command
-            if current is not None:
-                age = time.monotonic() - current[0]
-                is_old = age > self.cfg.watchdog_s
-                self._writer.write(self._damping if is_old else current[1])
-            deadline = max(deadline + period, time.monotonic() - period)
-            time.sleep(max(deadline - time.monotonic(), 0.0))
+    def _on_battery(self, charge: float) -> None:
+        self._battery = charge
 
     def _disconnect(self) -> None:
         if self._connection is not None:
             self._listener.close()
+            self._battery_listener.close()
             self._connection.close()
             self._connection = None

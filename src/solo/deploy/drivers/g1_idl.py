@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from cyclonedds.idl import IdlStruct, make_idl_struct
 from cyclonedds.idl.annotations import autoid, final
-from cyclonedds.idl.types import array, float32, int16, uint8, uint32
+from cyclonedds.idl.types import array, float32, int16, int32, uint8, uint16, uint32
 
 from solo.deploy.drivers import g1_messages as messages
 
@@ -56,10 +56,20 @@ LowState = _struct(
 )  # fmt: skip
 
 
+BmsState = _struct(
+    "BmsState",
+    version_high=uint8, version_low=uint8, fn=uint8, cell_vol=array[uint16, 40],
+    bmsvoltage=array[uint32, 3], current=int32, soc=uint8, soh=uint8,
+    temperature=array[int16, 12], cycle=uint16, manufacturer_date=uint16,
+    bmsstate=array[uint32, 5], reserve=array[uint32, 3],
+)  # fmt: skip
+"""The battery; ``soc`` is its charge in per cent."""
+
+
 class Received:
     """A message that came in: its record, or None if it could not be decoded."""
 
-    def __init__(self, record: np.ndarray | None) -> None:
+    def __init__(self, record: Any) -> None:
         self.record = record
         self.sample_info: Any = None  # Set by the middleware.
 
@@ -74,9 +84,17 @@ def _decode_state(data: bytes, *_: Any, **__: Any) -> Received:
     return Received(messages.state_from_wire(data) if fits else None)
 
 
+_decode_bms = BmsState.deserialize
+
+
+def _decode_battery(data: bytes, *args: Any, **named: Any) -> Received:
+    return Received(float(_decode_bms(data, *args, **named).soc))  # type: ignore[attr-defined]
+
+
 # A reader hands the bytes of a message to the ``deserialize`` of its type.
 LowCmd.deserialize = staticmethod(_decode_command)  # type: ignore[assignment]
 LowState.deserialize = staticmethod(_decode_state)  # type: ignore[assignment]
+BmsState.deserialize = staticmethod(_decode_battery)  # type: ignore[assignment]
 
 
 class EncodedCommand(LowCmd):  # type: ignore[misc, valid-type]
@@ -88,6 +106,16 @@ class EncodedCommand(LowCmd):  # type: ignore[misc, valid-type]
     def serialize(self, *_: Any, **__: Any) -> bytes:
         """The bytes of the message."""
         return self._data
+
+
+def battery_message(charge: int) -> Any:
+    """A message of the battery with its charge in per cent; the rest is zero."""
+    kind: Any = BmsState  # Made while running: a type checker cannot know its fields.
+    return kind(
+        version_high=0, version_low=0, fn=0, cell_vol=[0] * 40, bmsvoltage=[0] * 3,
+        current=0, soc=charge, soh=0, temperature=[0] * 12, cycle=0,
+        manufacturer_date=0, bmsstate=[0] * 5, reserve=[0] * 3,
+    )  # fmt: skip
 
 
 class EncodedState(LowState):  # type: ignore[misc, valid-type]

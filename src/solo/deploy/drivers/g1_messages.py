@@ -13,6 +13,8 @@ import zlib
 
 import numpy as np
 
+from solo.deploy.drivers.protocols import RobotHealth
+
 NUM_SLOTS = 35
 """Motor slots in a message."""
 
@@ -22,34 +24,53 @@ MODE_PR = 0
 MODE_MACHINE_29 = 5
 """What a G1 with 29 joints and a free waist reports; others report other numbers."""
 
-MOTOR_NAMES = (
-    *(
-        f"{side}_{joint}_joint"
-        for side in ("left", "right")
-        for joint in (
-            "hip_pitch",
-            "hip_roll",
-            "hip_yaw",
-            "knee",
-            "ankle_pitch",
-            "ankle_roll",
-        )
-    ),
-    *(f"waist_{axis}_joint" for axis in ("yaw", "roll", "pitch")),
-    *(
-        f"{side}_{joint}_joint"
-        for side in ("left", "right")
-        for joint in (
-            "shoulder_pitch",
-            "shoulder_roll",
-            "shoulder_yaw",
-            "elbow",
-            "wrist_roll",
-            "wrist_pitch",
-            "wrist_yaw",
-        )
-    ),
-)
+# Left or middle joint to lowest and highest position (rad), speed (rad/s), torque (Nm).
+_LEG = {
+    "hip_pitch": (-2.5307, 2.8798, 32.0, 88.0),
+    "hip_roll": (-0.5236, 2.9671, 20.0, 139.0),
+    "hip_yaw": (-2.7576, 2.7576, 32.0, 88.0),
+    "knee": (-0.087267, 2.8798, 20.0, 139.0),
+    "ankle_pitch": (-0.87267, 0.5236, 37.0, 50.0),
+    "ankle_roll": (-0.2618, 0.2618, 37.0, 50.0),
+}
+_WAIST = {
+    "waist_yaw_joint": (-2.618, 2.618, 32.0, 88.0),
+    "waist_roll_joint": (-0.52, 0.52, 37.0, 50.0),
+    "waist_pitch_joint": (-0.52, 0.52, 37.0, 50.0),
+}
+_ARM = {
+    "shoulder_pitch": (-3.0892, 2.6704, 37.0, 25.0),
+    "shoulder_roll": (-1.5882, 2.2515, 37.0, 25.0),
+    "shoulder_yaw": (-2.618, 2.618, 37.0, 25.0),
+    "elbow": (-1.0472, 2.0944, 37.0, 25.0),
+    "wrist_roll": (-1.97222, 1.97222, 37.0, 25.0),
+    "wrist_pitch": (-1.61443, 1.61443, 22.0, 5.0),
+    "wrist_yaw": (-1.61443, 1.61443, 22.0, 5.0),
+}
+
+Limits = tuple[float, float, float, float]
+"""Lowest and highest position (rad), largest speed (rad/s) and torque (Nm)."""
+
+
+def _both_sides(joints: dict[str, Limits]) -> dict[str, Limits]:
+    """Left, then right; roll and yaw turn the other way on the right."""
+    left = {f"left_{name}_joint": limits for name, limits in joints.items()}
+    right = {}
+    for name, (low, high, *rest) in joints.items():
+        is_turned = name.endswith(("_roll", "_yaw"))
+        ends = (-high, -low) if is_turned else (low, high)
+        right[f"right_{name}_joint"] = (*ends, *rest)
+    return left | right
+
+
+MOTOR_LIMITS: dict[str, Limits] = _both_sides(_LEG) | _WAIST | _both_sides(_ARM)
+"""Joint of each motor slot, 29 of 35, in order, to its limits.
+
+Positions are those of the vendor's developer guide (G1, joint order and limits); speeds
+and torques those of the robot's public model.
+"""
+
+MOTOR_NAMES = tuple(MOTOR_LIMITS)
 """Joint of each motor slot, 29 of 35."""
 
 MOTOR_CMD = np.dtype(
@@ -120,6 +141,25 @@ LOW_STATE = np.dtype(
     align=True,
 )
 """What the robot measures: 2092 bytes."""
+
+
+def read_health(record: np.ndarray, battery: float) -> RobotHealth:
+    """What a `LOW_STATE` says about the robot's own condition.
+
+    Args:
+        record: The state.
+        battery: Charge of the battery, which comes in another message; per cent.
+    """
+    motors = record["motor_state"][: len(MOTOR_NAMES)]
+    return RobotHealth(
+        clock_ms=int(record["tick"]),
+        motors=MOTOR_NAMES,
+        errors=motors["motorstate"],
+        casing_c=motors["temperature"][:, 0],
+        winding_c=motors["temperature"][:, 1],
+        voltage=motors["vol"],
+        battery=battery,
+    )
 
 
 def _mask(dtype: np.dtype) -> np.ndarray:

@@ -6,10 +6,31 @@ when the data arrived. Clocks of other computers are never compared with it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class RobotHealth:
+    """What the robot reports about itself."""
+
+    clock_ms: int
+    """The robot's own clock; it starts again at 2^32."""
+    motors: tuple[str, ...]
+    """Names of all motors, also of those that the policy does not know."""
+    errors: np.ndarray
+    """Error bits of each motor; 0 is none."""
+    casing_c: np.ndarray
+    """Temperature of each motor's casing, degrees Celsius."""
+    winding_c: np.ndarray
+    """Temperature of each motor's winding."""
+    voltage: np.ndarray
+    """Voltage at each motor, V; all 0 if it is not reported."""
+    battery: float
+    """Charge of the battery, per cent; not a number if it is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +53,10 @@ class RobotState:
     """Raw data of the robot's own remote control; empty if there is none."""
     sequence: int = 0
     """Counts the messages that arrived."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """What the driver found wrong by itself: name of a fault to a message."""
+    health: RobotHealth | None = None
+    """What the robot reports about itself; None if it does not."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from solo.deploy.camera import check_intrinsics
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import DepthFrame
 from solo.errors import SoloError
@@ -116,10 +117,19 @@ class RealsenseCamera:
         depth = frame.as_frameset().get_depth_frame() if frame.is_frameset() else frame
         if not depth:
             return None
+        if self._num_frames == 0:
+            self._check(depth)
         self._num_frames += 1
         # A copy: the library uses the memory again when the frame is let go.
         raw = np.array(depth.get_data(), dtype=np.uint16)
         return DepthFrame(now, to_millimetres(raw, self._unit_m), self._num_frames)
+
+    def _check(self, depth: Any) -> None:
+        """Compare the camera with the one of training, at the first frame."""
+        found = depth.get_profile().as_video_stream_profile().get_intrinsics()
+        # The library counts from the centre of the first pixel, we from its edge.
+        cx, cy = found.ppx + 0.5, found.ppy + 0.5
+        check_intrinsics(self.cfg, found.fx, found.fy, cx, cy)
 
     def close(self) -> None:
         """Close the stream."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,16 @@ import numpy as np
 from solo.deploy.contract import reorder
 from solo.deploy.drivers import g1_messages as messages
 from solo.deploy.drivers.dds import Connection
-from solo.deploy.drivers.g1_dds import COMMAND_TOPIC, STATE_TOPIC
+from solo.deploy.drivers.g1_dds import BATTERY_TOPIC, COMMAND_TOPIC, STATE_TOPIC
+from solo.deploy.drivers.injected import InjectedFault
 from solo.deploy.drivers.protocols import JointCommand
 from solo.deploy.drivers.sim_robot import PHYSICS_HZ, HarnessCfg, SimRobot
 from solo.errors import SoloError
 
 STATE_HZ = 500
 """Rate of the states, as on the robot."""
+BATTERY_HZ = 20
+"""Rate of the battery's messages; chosen, the robot's is not known to us."""
 
 
 class SimG1:
@@ -39,6 +43,9 @@ class SimG1:
         drop: float = 0.0,
         wait_s: float = 0.0,
         seed: int = 0,
+        fault: InjectedFault | None = None,
+        on_change: Callable[[float, bool], None] | None = None,
+        motion: str = "ai",
     ) -> None:
         """Join the domain.
 
@@ -51,7 +58,13 @@ class SimG1:
                 other work the control loop is late at times that a robot's computer
                 would not be; waiting for it keeps such pauses out of the physics.
             seed: Seed of the losses.
+            fault: What is wrong with the robot.
+            on_change: Called when the motors become stiff or damped, with the time of
+                `time.monotonic` and whether they are stiff.
+            motion: The robot's motion service, see `SimulatedMotionService`. While it
+                has a mode, the robot does not obey.
         """
+        self._on_change, self._is_stiff = on_change or announce, False
         self.robot, self.drop, self._wait_s = robot, drop, wait_s
         self._crc, self._new_s, self._new_at = -1, 0.0, -np.inf
         self.num_commands, self.num_refused = 0, 0
@@ -62,11 +75,17 @@ class SimG1:
         self._command: JointCommand | None = None
         self._state = np.zeros((), messages.LOW_STATE)
         self._state["mode_machine"] = messages.MODE_MACHINE_29
+        self._state["motor_state"]["temperature"] = (35, 45)
+        self._state["motor_state"]["vol"] = 50.0
+        self.fault, self._num_states = fault or InjectedFault(), 0
         self._connection = Connection(interface, domain_id)
-        from solo.deploy.drivers import g1_idl
+        from solo.deploy.drivers import g1_idl, g1_motion
 
+        self.motion = g1_motion.SimulatedMotionService(self._connection, motion)
         self._encode = g1_idl.EncodedState
         self._writer = self._connection.writer(STATE_TOPIC, g1_idl.LowState)
+        self._battery = g1_idl.battery_message
+        self._battery_writer = self._connection.writer(BATTERY_TOPIC, g1_idl.BmsState)
         self._listener = self._connection.listen(
             COMMAND_TOPIC, g1_idl.LowCmd, self._on_command
         )
@@ -77,8 +96,13 @@ class SimG1:
         period, deadline = 1.0 / STATE_HZ, time.monotonic()
         end = None if seconds is None else deadline + seconds
         while end is None or deadline < end:
+            command = self._command
+            is_stiff = command is not None and bool(command.kp.any())
+            if is_stiff != self._is_stiff:
+                self._is_stiff = is_stiff
+                self._on_change(time.monotonic(), is_stiff)
             if not self._is_waiting():
-                self.robot.step(self._command, steps)
+                self.robot.step(command, steps)
             self._publish()
             # After a pause of the machine go on from here; do not race to catch up.
             deadline = max(deadline + period, time.monotonic() - 0.05)
@@ -86,6 +110,7 @@ class SimG1:
 
     def close(self) -> None:
         """Leave the domain."""
+        self.motion.close()
         self._listener.close()
         self._connection.close()
 
@@ -96,21 +121,27 @@ class SimG1:
 
     def _publish(self) -> None:
         robot, state = self.robot, self._state
-        state["tick"] = int(1e3 * robot.time_s)
+        state["tick"] = round(1e3 / STATE_HZ * self._num_states)
         state["imu_state"]["quaternion"] = robot.quat_wxyz
         state["imu_state"]["gyroscope"] = robot.ang_vel_b
         motors = state["motor_state"]
         motors["q"][self._slots] = robot.joint_pos
         motors["dq"][self._slots] = robot.joint_vel
         motors["tau_est"][self._slots] = robot.torque
+        if self._num_states % (STATE_HZ // BATTERY_HZ) == 0:
+            charge = self.fault.battery(robot.time_s)
+            self._battery_writer.write(self._battery(charge))
+        self._num_states += 1
+        sent = self.fault.change(state, robot.time_s)
         if self._random.random() >= self.drop:
-            self._writer.write(self._encode(messages.seal(state)))
+            self._writer.write(self._encode(messages.seal(sent)))
 
     def _on_command(self, record: np.ndarray) -> None:
         if self._random.random() < self.drop:
             return
         if (
-            not messages.is_sound(record)
+            self.motion.name
+            or not messages.is_sound(record)
             or record["mode_pr"] != messages.MODE_PR
             or record["mode_machine"] != messages.MODE_MACHINE_29
             or not record["motor_cmd"]["mode"][self._slots].all()
@@ -130,6 +161,11 @@ class SimG1:
         )
 
 
+def announce(now: float, is_stiff: bool) -> None:
+    """Say when the motors become stiff or damped."""
+    print(f"motors {'stiff' if is_stiff else 'damped'} at {now:.4f} s", flush=True)
+
+
 def main() -> int:
     """Run until killed, or for some seconds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -141,11 +177,23 @@ def main() -> int:
     )
     parser.add_argument("--wait", type=float, default=0.0, help="for the loop, seconds")
     parser.add_argument("--seconds", type=float, default=None, help="how long to run")
+    parser.add_argument("--fault", default=None, help="what is wrong with it")
+    parser.add_argument("--fault-at", type=float, default=0.0, help="since, seconds")
+    parser.add_argument("--motion", default="ai", help="its motion service")
     parser.add_argument("--release", type=float, default=2.5, help="harness, seconds")
     args = parser.parse_args()
     try:
         robot = SimRobot.from_file(args.model, HarnessCfg(release_s=args.release))
-        sim = SimG1(robot, args.interface, args.domain, args.drop, args.wait)
+        fault = InjectedFault(args.fault, args.fault_at)
+        sim = SimG1(
+            robot,
+            args.interface,
+            args.domain,
+            args.drop,
+            args.wait,
+            fault=fault,
+            motion=args.motion,
+        )
     except SoloError as error:
         print(f"sim_dds: {error}", file=sys.stderr)
         return 1

@@ -189,6 +189,7 @@ class SimCamera:
         self._rays = rays / self._stretch[:, None]
         self._geom_ids = np.zeros(len(rays), dtype=np.int32)
         self._distance = np.zeros(len(rays))
+        self._random = np.random.default_rng(0)
 
     def render(self) -> np.ndarray:
         """Depth [output H, output W], uint16, millimetres; 0 where nothing is hit."""
@@ -201,4 +202,7 @@ class SimCamera:
         )  # fmt: skip
         depth_m = np.where(self._distance > 0.0, self._distance / self._stretch, 0.0)
         shape = (cfg.output_height, cfg.output_width)
-        return np.round(1e3 * depth_m).astype(np.uint16).reshape(shape)
+        # A sensor never gives the same image twice.
+        depth_mm = 1e3 * depth_m + self._random.uniform(-1.0, 1.0, depth_m.shape)
+        depth_mm[depth_m == 0.0] = 0.0
+        return np.round(depth_mm).astype(np.uint16).reshape(shape)

@@ -11,7 +11,7 @@ from solo.envs.mdp.events import (
     reset_joints_by_scale,
 )
 from solo.envs.mdp.metrics import foot_lift, single_stance, velocity_error
-from solo.envs.mdp.observations import feet_contact, height_map
+from solo.envs.mdp.observations import feet_contact, foot_scan, height_map
 from solo.envs.mdp.reference_state import reset_to_reference
 from solo.envs.mdp.rewards import (
     ang_vel_xy_l2,
@@ -26,6 +26,7 @@ from solo.envs.mdp.rewards import (
     joint_deviation,
     lin_vel_z_l2,
     orientation_l2,
+    progress,
     stride,
     swing_lift,
     termination_penalty,
@@ -33,15 +34,29 @@ from solo.envs.mdp.rewards import (
     track_lin_vel_xy_exp,
     undesired_contacts,
 )
+from solo.envs.mdp.row_command import RowCommandCfg
+from solo.envs.mdp.soft_voids import SoftVoidsCfg
 from solo.envs.mdp.terminations import (
     body_contact,
     collapsed,
+    left_patch,
     left_terrain,
     physics_diverged,
+)
+from solo.envs.mdp.voids import (
+    LANDING_COST,
+    find_soft_voids,
+    landing_cost,
+    soft_levels,
+    void_landings,
+    void_under_feet,
 )
 
 __all__ = [
     "ASSIST",
+    "LANDING_COST",
+    "RowCommandCfg",
+    "SoftVoidsCfg",
     "ang_vel_xy_l2",
     "blurred_velocity",
     "body_contact",
@@ -58,19 +73,25 @@ __all__ = [
     "feet_force",
     "feet_slide",
     "feet_stumble",
+    "find_soft_voids",
     "fly",
     "foot_lift",
+    "foot_scan",
     "foothold_grad_penalty",
     "height_map",
     "joint_deviation",
+    "landing_cost",
+    "left_patch",
     "left_terrain",
     "level_histogram",
     "lin_vel_z_l2",
     "orientation_l2",
     "physics_diverged",
+    "progress",
     "reset_joints_by_scale",
     "reset_to_reference",
     "single_stance",
+    "soft_levels",
     "stride",
     "swing_lift",
     "termination_penalty",
@@ -80,4 +101,6 @@ __all__ = [
     "undesired_contacts",
     "upright_assist",
     "velocity_error",
+    "void_landings",
+    "void_under_feet",
 ]

@@ -66,7 +66,7 @@ class fade_assist:
         env: ManagerBasedRlEnv,
         env_ids: torch.Tensor,
         falls_per_s: float = 0.1,
-        change: float = 0.005,
+        change: float = 0.01,
         window_s: float = 1.0,
     ) -> torch.Tensor:
         """Adapt the strength and return it.

@@ -38,3 +38,10 @@ class blurred_velocity:
         fresh = math.sqrt(1.0 - KEEP**2) * std * torch.randn_like(self.error)
         self.error = KEEP * self.error + fresh
         return mjlab_mdp.base_lin_vel(env) + self.error
+
+    def peek(
+        self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, std: float
+    ) -> torch.Tensor:
+        """The velocity of some robots [n, 3]; the error stays as it is."""
+        del std
+        return (mjlab_mdp.base_lin_vel(env) + self.error)[env_ids]

@@ -5,34 +5,54 @@ from __future__ import annotations
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 
+from solo.envs.grid_terrain import GridTerrain
 from solo.envs.mdp.terrain import grid_terrain
 
 
 def terrain_levels(
     env: ManagerBasedRlEnv, env_ids: torch.Tensor, command_name: str
 ) -> dict[str, torch.Tensor]:
-    """Harder terrain after half a patch walked, easier after half of what was asked.
+    """Promote robots that end more than half a patch from their start.
+
+    Of the others, those that walked less than half the commanded distance are demoted.
 
     mjlab sends a robot that solves the hardest level to a random one, so the mean
-    level saturates near the middle; that is not a robot that stopped learning.
+    level saturates near the middle; this does not mean that learning has stopped.
 
     Returns:
         The mean level, and the mean level of every terrain variant.
     """
     terrain = grid_terrain(env)
-    patch_m = terrain.cfg.scene.patch_m
+    crossed, lagging = crossed_and_lagging(env, env_ids, command_name)
+    terrain.update_env_origins(env_ids, crossed, lagging)
+    return mean_levels(terrain)
+
+
+def crossed_and_lagging(
+    env: ManagerBasedRlEnv, env_ids: torch.Tensor, command_name: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which episodes ended half a patch from their start, and which far behind.
+
+    Returns:
+        Whether each robot got across, and whether it made less than half of the way it
+        was told to make; bool [N] each. None at the first reset, when no robot has been
+        placed yet.
+    """
+    terrain = grid_terrain(env)
     position = env.scene["robot"].data.root_link_pos_w[env_ids, :2]
     walked = (position - env.scene.env_origins[env_ids, :2]).norm(dim=1)
     command = env.command_manager.get_command(command_name)
     assert command is not None
     asked = command[env_ids, :2].norm(dim=1) * env.max_episode_length_s
-    move_up = walked > patch_m / 2
-    move_down = (walked < asked / 2) & ~move_up
+    crossed = walked > terrain.cfg.scene.patch_m / 2
+    lagging = (walked < asked / 2) & ~crossed
     if env.common_step_counter == 0:
-        # The first reset: the robots have not been placed yet.
-        move_up, move_down = torch.zeros_like(move_up), torch.zeros_like(move_down)
-    terrain.update_env_origins(env_ids, move_up, move_down)
+        crossed, lagging = torch.zeros_like(crossed), torch.zeros_like(lagging)
+    return crossed, lagging
 
+
+def mean_levels(terrain: GridTerrain) -> dict[str, torch.Tensor]:
+    """The mean level of all robots, and of those on every terrain."""
     levels = terrain.terrain_levels.float()
     result = {"mean": levels.mean()}
     for column, name in enumerate(terrain.variant_names):

@@ -11,17 +11,13 @@ from mjlab.utils.lab_api.math import (
     quat_from_euler_xyz,
 )
 
-from solo.envs.depth_sensor_cfg import DepthSensorCfg
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
 from solo.sensors.boxes import Boxes
-from solo.sensors.depth_camera import DepthCamera
-from solo.sensors.depth_corruption import (
-    DepthCorruptor,
-    normalise,
-    without_near_limit,
-)
-from solo.sensors.depth_history import DepthHistory
+from solo.sensors.depth.camera import DepthCamera
+from solo.sensors.depth.cfg import DepthSensorCfg
+from solo.sensors.depth.corruption import DepthCorruptor, normalise, without_near_limit
+from solo.sensors.depth.history import DepthHistory
 from solo.sim.native import NativeSimulation
 
 
@@ -52,9 +48,9 @@ class depth_images:
             sensor.frames,
             sensor.stride,
             sensor.max_delay,
-            (camera.output_height, camera.output_width),
-            device,
-            torch.Generator().manual_seed(seed),
+            shape=camera.output_shape,
+            device=device,
+            generator=torch.Generator().manual_seed(seed),
         )
         robot = env.scene["robot"]
         self._env, self._robot = env, robot
@@ -98,6 +94,13 @@ class depth_images:
             self.history.push(self.image(), self._is_new.nonzero().flatten())
         self._is_new[:] = False
         return normalise(self.history.read(), self.cfg.camera)
+
+    def peek(
+        self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, cfg: object
+    ) -> torch.Tensor:
+        """The window of some robots as it is, without an image of now."""
+        del env, cfg
+        return normalise(self.history.read(env_ids), self.cfg.camera)
 
     def image(self) -> torch.Tensor:
         """Depth as the sensor gives it now, metres, [B, H, W]."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.managers.observation_manager import ObservationTermCfg
+from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
 
 from solo.envs.mdp.terrain import grid_terrain
@@ -28,6 +29,28 @@ class height_map:
         return self._map.sample(
             base.root_link_pos_w, base.root_link_quat_w, obstacle_boxes(env)
         )
+
+
+class foot_scan:
+    """Ground around each foot in its heading frame, relative to it, metres [B, 2 n].
+
+    Clipped at half a metre, beyond which nothing is a foothold.
+    """
+
+    def __init__(self, cfg: ObservationTermCfg, env: ManagerBasedRlEnv) -> None:
+        terrain = grid_terrain(env)
+        self._map = HeightMap(terrain.grid, cfg.params["cfg"], env.device)
+
+    def __call__(
+        self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, cfg: object
+    ) -> torch.Tensor:
+        del cfg  # Read once, in the constructor.
+        data, ids = env.scene[asset_cfg.name].data, asset_cfg.body_ids
+        heights = self._map.sample(
+            data.body_link_pos_w[:, ids].flatten(0, 1),
+            data.body_link_quat_w[:, ids].flatten(0, 1),
+        )
+        return heights.clamp(-0.5, 0.5).view(env.num_envs, -1)
 
 
 def feet_contact(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:

@@ -59,3 +59,15 @@ def left_terrain(env: ManagerBasedRlEnv, margin_m: float = 1.0) -> torch.Tensor:
     return (position[:, 0].abs() > size_x / 2 - margin_m) | (
         position[:, 1].abs() > size_y / 2 - margin_m
     )
+
+
+def left_patch(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """The robot has crossed its patch: half a patch from its start along an axis.
+
+    Not in the paper, where it walks on over its neighbours until the time is up. Ending
+    here keeps samples where the curriculum wants them, and robots are promoted at once.
+    """
+    terrain = grid_terrain(env)
+    position = env.scene["robot"].data.root_link_pos_w[:, :2]
+    away = (position - env.scene.env_origins[:, :2]).abs().amax(dim=1)
+    return away > terrain.cfg.scene.patch_m / 2

@@ -1,0 +1,185 @@
+"""``solo train all``: from nothing to a report, in one command that can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from solo.cli.checks import check_robot, pick_device
+from solo.cli.eval import EvalStress
+from solo.cli.export import Export
+from solo.cli.recon import CollectRecon, TrainRecon
+from solo.cli.report import Report
+from solo.cli.train import TrainPerceptive, TrainStudent, TrainTeacher
+from solo.errors import SoloError
+from solo.files import owned_folder, read_json, write_json
+from solo.runs.folder import checkpoints
+
+STATE = "all.json"
+"""Options of the first call, and what is done."""
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainAll:
+    """Train, export, evaluate and report: every stage, one after the other.
+
+    Teacher, student, reconstructor (on data that the teacher records), perceptive
+    student, export, stress test, report. The same command again skips what is done and
+    resumes what was interrupted.
+    """
+
+    output: Path = Path("runs/all")
+    """Folder for everything."""
+    profile: Literal["paper", "reduced", "laptop", "smoke"] | None = None
+    """Size of the training; if omitted, laptop on CPU and paper on CUDA."""
+    seed: int = 0
+    """Seed of trainings and evaluation."""
+    device: str = "auto"
+    """auto, cpu or cuda:0; auto is CUDA if available."""
+    robot: str = "g1"
+    """Name of the robot."""
+    reconstructor: Literal["qr", "start", "dpl"] = "qr"
+    """Which reconstructor to train."""
+    rollouts: int | None = None
+    """Rollouts per terrain of the stress test; the protocol's if omitted."""
+    terrains: tuple[str, ...] = ()
+    """Terrains of the stress test; the protocol's if omitted."""
+    json: Path | None = None
+    """File to write the results of all steps to."""
+
+    def run(self) -> dict[str, Any]:
+        """Go through the steps.
+
+        Raises:
+            SoloError: A step failed or was stopped, or the folder holds other options.
+        """
+        check_robot(self.robot)
+        with owned_folder(self.output):
+            done = self._read_state()
+            for name, step in self._steps().items():
+                if name in done and Path(done[name]["output"]).exists():
+                    print(f"{name}: done, skipped.")
+                    continue
+                print(f"== {name} ==")
+                result = step()
+                if result.get("stopped"):
+                    raise SoloError(
+                        f"Stopped in the step {name!r}. The same command goes on."
+                    )
+                done[name] = result
+                write_json(self.output / STATE, {**self._options(), "done": done})
+        print(f"Wrote {done['report']['output']}")
+        return done
+
+    def _options(self) -> Result:
+        options = asdict(self)
+        del options["json"], options["output"], options["device"]
+        return {"options": {**options, "terrains": list(self.terrains)}}
+
+    def _read_state(self) -> Result:
+        path = self.output / STATE
+        if not path.is_file():
+            return {}
+        state = read_json(path, "Choose another --output.")
+        for name, value in self._options()["options"].items():
+            before = state.get("options", {}).get(name)
+            if before != value:
+                raise SoloError(
+                    f"{str(self.output)!r} was begun with --{name} {before}, not "
+                    f"{value}. Give the same options, or another --output."
+                )
+        return state.get("done", {})
+
+    def _steps(self) -> dict[str, Callable[[], Result]]:
+        """Name to what is done; each leaves its ``output`` in its result."""
+        folder = self.output
+        policy = folder / "policy.onnx"
+        return {
+            "teacher": self._train(TrainTeacher, folder / "teacher"),
+            "student": self._train(
+                TrainStudent, folder / "student", teacher=folder / "teacher"
+            ),
+            "data": self._collect,
+            "reconstructor": self._fit,
+            "perceptive": self._train(
+                TrainPerceptive,
+                folder / "perceptive",
+                student=folder / "student",
+                reconstructor=self.reconstructor,
+                reconstructor_checkpoint=folder / "reconstructor",
+            ),
+            "export": lambda: Export(folder / "perceptive", policy).run(),
+            "evaluation": self._evaluate,
+            "report": self._report,
+        }
+
+    def _train(self, verb: Any, output: Path, **options: Any) -> Callable[[], Result]:
+        def run() -> Result:
+            if checkpoints(output):
+                return verb(resume=output, device=self.device).run()
+            return verb(
+                robot=self.robot,
+                profile=self.profile,
+                output=output,
+                seed=self.seed,
+                device=self.device,
+                **options,
+            ).run()
+
+        return run
+
+    def _collect(self) -> Result:
+        sizes, output = self._sizes(), self.output / "data"
+        offline = sizes.offline
+        CollectRecon(
+            policy=str(self.output / "teacher"),
+            output=output,
+            frames=offline.frames,
+            robots=offline.robots,
+            steps=offline.steps,
+            seed=self.seed,
+            profile=sizes.depth,
+            robot=self.robot,
+        ).run()
+        return {"output": str(output)}
+
+    def _fit(self) -> Result:
+        sizes, output = self._sizes(), self.output / "reconstructor"
+        result = TrainRecon(
+            data=self.output / "data",
+            updates=sizes.offline.updates,
+            batch=sizes.offline.batch,
+            seed=self.seed,
+            profile=sizes.depth,
+            device=pick_device(self.device),
+            method=self.reconstructor,
+            output=output,
+            resume=True,
+        ).run()
+        return {"output": str(output), **result}
+
+    def _evaluate(self) -> Result:
+        output = self.output / "evaluation"
+        EvalStress(
+            policy=str(self.output / "policy.onnx"),
+            seed=self.seed,
+            output=output,
+            rollouts=self.rollouts,
+            terrains=self.terrains,
+        ).run()
+        return {"output": str(output)}
+
+    def _report(self) -> Result:
+        output = self.output / "report.html"
+        return Report((self.output / "evaluation",), output).run()
+
+    def _sizes(self) -> Any:
+        from solo.tasks.profiles import default_profile, get_profile
+
+        if self.profile is not None:
+            return get_profile(self.profile)
+        return default_profile(pick_device(self.device))

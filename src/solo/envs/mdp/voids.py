@@ -1,0 +1,235 @@
+"""Terms about where feet land: a cost, the critic's view, and levels with soft voids.
+
+None of them is in the paper; see `solo.envs.mdp.soft_voids`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+from mjlab.managers.curriculum_manager import CurriculumTermCfg
+from mjlab.managers.observation_manager import ObservationTermCfg
+from mjlab.managers.reward_manager import RewardTermCfg
+from mjlab.managers.scene_entity_config import SceneEntityCfg
+
+from solo.envs.mdp.curriculums import crossed_and_lagging, mean_levels
+from solo.envs.mdp.soft_voids import MISS_SHARE, FootVoids, SoftVoids, SoftVoidsCfg
+from solo.envs.mdp.terrain import grid_terrain
+from solo.sensors.height_map_cfg import HeightMapCfg
+
+LANDING_COST = "landing_cost"
+"""Name of the reward term that judges touch-downs."""
+
+
+class void_under_feet:
+    """Share of each sole over holes, wherever the foot is, [B, 2]; for the critic."""
+
+    def __init__(self, cfg: ObservationTermCfg, env: ManagerBasedRlEnv) -> None:
+        self._voids = _foot_voids(cfg, env)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        asset_cfg: SceneEntityCfg,
+        footprint: HeightMapCfg,
+    ) -> torch.Tensor:
+        del footprint  # Read once, in the constructor.
+        return self._voids.share(*_feet(env, asset_cfg))
+
+
+class landing_cost:
+    """How badly a sole lands, compared with landing anywhere nearby.
+
+    Of each foot that lands, the share of the sole without support (over a hole or an
+    edge) minus the mean share of the same sole shifted (`SHIFTS_M`), times the length
+    of its step as a share of ``full_step_m``. On stones a robot that steps anywhere
+    gets 0 on average, so neither staying on the platform nor tapping on the spot pays;
+    with the plain share, robots learn to stay away from stones before they learn to
+    step on them.
+
+    The term also counts touch-downs beside holes and misses among them, for the
+    curriculum and for the log.
+    """
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        self._voids = _foot_voids(cfg, env)
+        self.landings = torch.zeros(env.num_envs, device=env.device)
+        self.misses = torch.zeros(env.num_envs, device=env.device)
+        # Where each foot touched down last; NaN before its first step.
+        self._before = torch.full((env.num_envs, 2, 2), torch.nan, device=env.device)
+        num_columns = len(grid_terrain(env).variant_names)
+        # Of each terrain: touch-downs beside holes, their share over holes, the same of
+        # shifted feet; episodes, those that got across. Old ones fade.
+        self.by_column = torch.zeros(5, num_columns, device=env.device)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        sensor_name: str,
+        asset_cfg: SceneEntityCfg,
+        footprint: HeightMapCfg,
+        full_step_m: float = 0.3,
+    ) -> torch.Tensor:
+        del footprint
+        landed = env.scene[sensor_name].compute_first_contact(env.step_dt)
+        rows, feet = landed.nonzero(as_tuple=True)
+        pos_w, quat_w = (x[rows, feet] for x in _feet(env, asset_cfg))
+        over = self._voids.share(pos_w, quat_w)
+        shifted = self._voids.shifted_share(pos_w, quat_w)
+        self._count(env, rows, over, shifted)
+        step = (pos_w[:, :2] - self._before[rows, feet]).norm(dim=1).nan_to_num(0.0)
+        self._before[rows, feet] = pos_w[:, :2]
+        bare = self._voids.unsupported(pos_w, quat_w)
+        elsewhere = self._voids.shifted_unsupported(pos_w, quat_w)
+        cost = (bare - elsewhere) * (step / full_step_m).clamp_max(1.0)
+        return torch.zeros_like(self.landings).index_add_(0, rows, cost)
+
+    def reset(self, env_ids: torch.Tensor | slice | None = None) -> None:
+        """Forget the touch-downs of episodes that have ended."""
+        ids = slice(None) if env_ids is None else env_ids
+        self.landings[ids] = 0.0
+        self.misses[ids] = 0.0
+        self._before[ids] = torch.nan
+
+    def _count(
+        self,
+        env: ManagerBasedRlEnv,
+        rows: torch.Tensor,
+        over: torch.Tensor,
+        shifted: torch.Tensor,
+    ) -> None:
+        """Count touch-downs beside holes of robots that are on their own patch."""
+        terrain = grid_terrain(env)
+        base = env.scene["robot"].data.root_link_pos_w[rows, :2]
+        away = (base - env.scene.env_origins[rows, :2]).abs().amax(dim=1)
+        counts = (away < terrain.cfg.scene.patch_m / 2) & ((shifted + over) > 0.0)
+        rows, over, shifted = rows[counts], over[counts], shifted[counts]
+        ones = torch.ones_like(over)
+        self.landings.index_add_(0, rows, ones)
+        self.misses.index_add_(0, rows, (over > MISS_SHARE).float())
+        columns = terrain.terrain_types[rows]
+        self.by_column[:3].index_add_(1, columns, torch.stack((ones, over, shifted)))
+
+
+class void_landings:
+    """Touch-downs beside holes in this step, as one of three sums over the feet.
+
+    "count" is their number, "over" the share of the soles over holes, "shifted" that of
+    the same soles elsewhere. An evaluation divides the sums of a rollout.
+    """
+
+    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
+        self._voids = _foot_voids(cfg, env)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        what: Literal["count", "over", "shifted"],
+        sensor_name: str,
+        asset_cfg: SceneEntityCfg,
+        footprint: HeightMapCfg,
+    ) -> torch.Tensor:
+        del footprint
+        landed = env.scene[sensor_name].compute_first_contact(env.step_dt)
+        values = torch.zeros(landed.shape, device=env.device)
+        pos_w, quat_w = (x[landed] for x in _feet(env, asset_cfg))
+        over = self._voids.share(pos_w, quat_w)
+        shifted = self._voids.shifted_share(pos_w, quat_w)
+        beside = ((over + shifted) > 0.0).float()
+        values[landed] = {"count": beside, "over": over, "shifted": shifted}[what]
+        return values.sum(dim=1)
+
+
+class soft_levels:
+    """`terrain_levels` over soft voids: up only from holes as deep as they look."""
+
+    def __init__(self, cfg: CurriculumTermCfg, env: ManagerBasedRlEnv) -> None:
+        self.voids = SoftVoids(env, cfg.params["voids"])
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        env_ids: torch.Tensor,
+        command_name: str,
+        voids: SoftVoidsCfg,
+        fading: float = 0.995,
+    ) -> dict[str, torch.Tensor]:
+        """Judge the episodes that have ended; return levels and what feet did.
+
+        Args:
+            env: The environment.
+            env_ids: Environments whose episode has ended.
+            command_name: Name of the command.
+            voids: When holes get deeper.
+            fading: Factor on what the log remembers, per call.
+        """
+        terrain = grid_terrain(env)
+        levels = terrain.terrain_levels[env_ids]
+        columns = terrain.terrain_types[env_ids]
+        crossed, lagging = crossed_and_lagging(env, env_ids, command_name)
+        steps: Any = env.reward_manager.get_term_cfg(LANDING_COST).func
+        if env.common_step_counter > 0:
+            landings, misses = steps.landings[env_ids], steps.misses[env_ids]
+            self.voids.count(levels, columns, crossed, landings, misses)
+            ended = torch.stack((torch.ones_like(landings), crossed.float()))
+            steps.by_column[3:].index_add_(1, columns, ended)
+        is_deep = self.voids.is_deep(levels, columns)
+        terrain.update_env_origins(env_ids, crossed & is_deep, lagging)
+        result = mean_levels(terrain)
+        landings, over, shifted, episodes, across = steps.by_column.clone()
+        steps.by_column *= fading
+        deep = self.voids.is_deep(terrain.terrain_levels, terrain.terrain_types)
+        for column in self.voids.columns:
+            name = terrain.variant_names[column]
+            on_it = terrain.terrain_types == column
+            result[f"{name}_deep"] = deep[on_it].float().mean()
+            result[f"{name}_landing"] = over[column] / landings[column].clamp_min(1.0)
+            result[f"{name}_shifted"] = shifted[column] / landings[column].clamp_min(
+                1.0
+            )
+            result[f"{name}_crossed"] = across[column] / episodes[column].clamp_min(1.0)
+        return result
+
+
+def find_soft_voids(env: ManagerBasedRlEnv) -> SoftVoids | None:
+    """The soft voids of an environment, if it has them."""
+    manager: Any = env.curriculum_manager
+    if "terrain_levels" not in manager.active_terms:
+        return None
+    func = manager.get_term_cfg("terrain_levels").func
+    return func.voids if isinstance(func, soft_levels) else None
+
+
+def soft_voids_state(env: ManagerBasedRlEnv) -> dict[str, Any] | None:
+    """What going on with soft voids needs; None if there are none."""
+    voids = find_soft_voids(env)
+    if voids is None:
+        return None
+    steps: Any = env.reward_manager.get_term_cfg(LANDING_COST).func
+    return {**voids.state(), "by_column": steps.by_column.tolist()}
+
+
+def set_soft_voids_state(env: ManagerBasedRlEnv, state: dict[str, Any] | None) -> None:
+    """Make holes as deep as they were, where both sides have soft ones."""
+    voids = find_soft_voids(env)
+    if voids is None or state is None:
+        return
+    voids.set_state(state)
+    steps: Any = env.reward_manager.get_term_cfg(LANDING_COST).func
+    steps.by_column[:] = torch.tensor(state["by_column"])
+
+
+def _foot_voids(cfg: Any, env: ManagerBasedRlEnv) -> FootVoids:
+    scene = grid_terrain(env).terrain_scene
+    return FootVoids(scene, cfg.params["footprint"], env.device)
+
+
+def _feet(
+    env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Positions [B, 2, 3] and orientations [B, 2, 4] of the feet."""
+    data = env.scene[asset_cfg.name].data
+    ids = asset_cfg.body_ids
+    return data.body_link_pos_w[:, ids], data.body_link_quat_w[:, ids]

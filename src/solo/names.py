@@ -1,0 +1,30 @@
+"""Names that can be checked before what they stand for is loaded.
+
+mjlab and torch take ten seconds to import; a misspelt name should not.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+AGENTS = ("zero", "random", "stand")
+"""Agents that need no training, in `solo.envs.agents`."""
+
+TASKS = {
+    "Solo-Teacher-Unitree-G1": "teacher",
+    "Solo-Student-Unitree-G1": "student",
+    "Solo-Perceptive-Unitree-G1": "perceptive",
+}
+"""Task to its stage."""
+
+ROBOTS = {"g1": "solo.robots.g1:G1"}
+"""Robot that comes with the package to where its config is."""
+
+
+def robot_places() -> dict[str, str]:
+    """Every robot with a name to where its config is, as ``module:ATTRIBUTE``.
+
+    Installed packages add robots through the entry point group ``solo.robots``.
+    """
+    others = {entry.name: entry.value for entry in entry_points(group="solo.robots")}
+    return {**others, **ROBOTS}

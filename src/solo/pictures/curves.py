@@ -1,0 +1,154 @@
+"""Curves of trainings: one line per run, or the mean of several seeds with a band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from solo.results import LevelCurve
+
+Line = tuple[np.ndarray, np.ndarray]
+"""Iterations or samples [T], increasing, and values [T]."""
+
+_SMOOTH_SHARE = 0.02
+"""Share of a curve that its bold line averages over."""
+_BAND_POINTS = 400
+"""Places along the horizontal axis at which seeds are compared."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One small diagram."""
+
+    tag: str
+    """Name in the log."""
+    title: str
+    factor: float = 1.0
+    """What values are multiplied with."""
+    goal: float | None = None
+    """Level of a dashed line."""
+
+
+def draw_training(
+    panels: Sequence[Panel],
+    groups: Mapping[str, Sequence[Mapping[str, Line]]],
+    output: Path,
+    title: str,
+) -> None:
+    """Draw panels in rows of three, each with the curves of all groups.
+
+    Args:
+        panels: What to draw; panels that no run has a curve for are left out.
+        groups: Label to its runs, the seeds of one setting; each run has a curve over
+            millions of samples for some tags.
+        output: PNG file to write.
+        title: Over the figure.
+    """
+    shown = [
+        panel
+        for panel in panels
+        if any(panel.tag in run for runs in groups.values() for run in runs)
+    ]
+    rows = -(-len(shown) // 3)
+    figure = Figure(figsize=(9.6, 2.3 * rows + 0.4), facecolor="white")
+    figure.set_layout_engine("constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=11)
+    for index, panel in enumerate(shown):
+        axes = figure.add_subplot(rows, 3, index + 1)
+        for number, (label, runs) in enumerate(groups.items()):
+            lines = [run[panel.tag] for run in runs if panel.tag in run]
+            lines = [(x, panel.factor * values) for x, values in lines]
+            draw_lines(axes, lines, f"C{number}", label)
+        if panel.goal is not None:
+            axes.axhline(panel.goal, color="0.4", linestyle="--", linewidth=1.0)
+        axes.set_title(panel.title, fontsize=9)
+        if index >= len(shown) - 3:
+            axes.set_xlabel("million samples", fontsize=8)
+        axes.tick_params(labelsize=8)
+        axes.set_ylim(bottom=min(0.0, axes.dataLim.y0))
+        _tidy(axes)
+    if len(groups) > 1 and shown:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=3, frameon=False,
+            fontsize=9,
+        )  # fmt: skip
+    figure.savefig(output, dpi=130, format="png")
+
+
+def draw_curriculum(
+    groups: Mapping[str, Sequence[LevelCurve]], ceiling: float, output: Path
+) -> None:
+    """Draw the curriculum levels of several trainings in one figure.
+
+    Args:
+        groups: Label to its runs, the seeds of one setting.
+        ceiling: Level of the dashed line: where the mean saturates.
+        output: PNG file to write.
+    """
+    figure = Figure(figsize=(6.4, 4.0), facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for number, (label, curves) in enumerate(groups.items()):
+        lines = [(np.array(c.iterations), np.array(c.levels)) for c in curves]
+        draw_lines(axes, lines, f"C{number}", label)
+    axes.axhline(ceiling, color="0.5", linestyle="--", linewidth=1.0)
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("mean curriculum level")
+    axes.set_ylim(bottom=0.0)
+    _tidy(axes)
+    axes.legend(frameon=False)
+    figure.savefig(output, dpi=150, format="png")
+
+
+def draw_lines(axes: Axes, lines: Sequence[Line], colour: str, label: str) -> None:
+    """One run: all values, faint, under a smoothed line. Several: mean and range."""
+    if not lines:
+        axes.plot([], [], color=colour, label=label)
+    elif len(lines) == 1:
+        x, values = lines[0]
+        axes.plot(x, values, color=colour, alpha=0.25, linewidth=0.7)
+        axes.plot(x, _smoothed(values), color=colour, linewidth=1.6, label=label)
+    else:
+        x, low, mean, high = band(lines)
+        axes.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0.0)
+        axes.plot(x, mean, color=colour, linewidth=1.6, label=label)
+
+
+def band(
+    lines: Sequence[Line],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Smallest, mean and largest smoothed value of several runs, where all have one.
+
+    Returns:
+        Places [N], and the three at each of them [N].
+    """
+    first = max(float(x[0]) for x, _ in lines)
+    last = max(first, min(float(x[-1]) for x, _ in lines))
+    places = np.linspace(first, last, _BAND_POINTS)
+    values = np.array([np.interp(places, x, _smoothed(v)) for x, v in lines])
+    return places, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
+
+
+def smooth(values: Sequence[float] | np.ndarray, width: int) -> np.ndarray:
+    """Mean over the last `width` values, fewer at the start."""
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - width, 0)
+    return (sums[ends] - sums[starts]) / (ends - starts)
+
+
+def _smoothed(values: np.ndarray) -> np.ndarray:
+    return smooth(values, max(1, round(_SMOOTH_SHARE * len(values))))
+
+
+def _tidy(axes: Axes) -> None:
+    axes.grid(alpha=0.25, linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)

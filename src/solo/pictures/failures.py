@@ -1,0 +1,140 @@
+"""Pictures of the last seconds of failed rollouts, from their recordings.
+
+A recording is a file of `solo.evaluation.failures`; it holds the ground around the
+motion, so no terrain is generated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from solo.envs.obstacle import OBSTACLE, ObstacleCfg, make_spec
+from solo.errors import SoloError
+from solo.files import read_npz, written_aside
+from solo.pictures.offscreen import Shot, clear_view, make_view_model, render
+from solo.pictures.video import save_mp4
+from solo.robots import get_robot
+from solo.robots.build import build_spec
+from solo.terrains.cutout import Cutout
+from solo.terrains.grid import HeightGrid
+
+NUM_FRAMES = 6
+"""Pictures of a strip."""
+FRAME_PX = (160, 200)
+"""Width and height of one picture."""
+RATE_HZ = 10
+"""Frames per second of a video, as recorded."""
+SHOWN_S = 2.0
+"""How much of the recording is shown, its end included."""
+
+_DISTANCE_M = 2.1
+_AZIMUTH_DEG = 70.0
+"""From the right and a little behind; robots are told to walk along +x."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What a file holds of one rollout."""
+
+    qpos: np.ndarray
+    """States [T, nq]: the robot's, then the pose of each box."""
+    time_s: np.ndarray
+    """Time since the start of the rollout [T]."""
+    robot: str
+    ground: Cutout
+    boxes_m: np.ndarray
+    """Full extents of the movable boxes, [N, 3]."""
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a file of `solo.evaluation.failures`.
+
+    Raises:
+        SoloError: It cannot be read, or lacks something.
+    """
+    try:
+        saved = read_npz(path, "Make it again.")
+        x_m, y_m = saved["corner_xy_m"].tolist()
+        cell_m, unit_m = float(saved["cell_m"]), float(saved["unit_m"])
+        grid = HeightGrid(saved["units"], (x_m, y_m), cell_m, unit_m)
+        ground = Cutout(grid, tuple(saved["families"].tolist()))
+        robot, boxes_m = str(saved["robot"]), saved["boxes_m"]
+        return Recording(saved["qpos"], saved["time_s"], robot, ground, boxes_m)
+    except (KeyError, TypeError, ValueError, SoloError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise SoloError(
+            f"Cannot read the recording {str(path)!r}: {reason}. Give a file that "
+            "`solo eval` wrote to its folder `failures`."
+        ) from error
+
+
+def draw_failure(
+    recording: Recording, num_frames: int = NUM_FRAMES
+) -> list[np.ndarray]:
+    """Frames of the last two seconds, oldest first; uint8 [H, W, 3].
+
+    Raises:
+        SoloError: There is no such robot.
+        NoGraphicsError: MuJoCo cannot draw on this machine.
+    """
+    spec = build_spec(get_robot(recording.robot), visual=True)
+    for index, size in enumerate(recording.boxes_m.tolist()):
+        box = make_spec(ObstacleCfg(size_m=tuple(size)))
+        frame = spec.worldbody.add_frame()
+        spec.attach(box, frame=frame, prefix=f"{OBSTACLE}_{index}/")
+    model = make_view_model(spec, recording.ground.scene(), FRAME_PX)
+    # Shadows would more than double the time, which every job pays.
+    shots = _shots(recording, num_frames)
+    return list(render(model, shots, FRAME_PX, shadows=False))
+
+
+def write_pictures(paths: Sequence[Path]) -> None:
+    """Write two files beside each ``NAME.npz``: frames side by side, and a video.
+
+    ``NAME.png`` has six frames of the last two seconds, ``NAME.mp4`` all of them.
+
+    Raises:
+        SoloError: A file cannot be read or written.
+        NoGraphicsError: MuJoCo cannot draw on this machine.
+    """
+    for path in paths:
+        recording = read_recording(path)
+        count = 1 + int(_chosen(recording, 2) @ (-1, 1))  # As many as were recorded.
+        frames = draw_failure(recording, count)
+        film = [Image.fromarray(frame) for frame in frames]
+        save_mp4(film, path.with_suffix(".mp4"), RATE_HZ, hold_s=1.0)
+        shown = np.linspace(0, count - 1, NUM_FRAMES).round().astype(int)
+        strip = Image.fromarray(np.concatenate([frames[k] for k in shown], axis=1))
+        draw, font = ImageDraw.Draw(strip), ImageFont.load_default(13)
+        times_s = recording.time_s[_chosen(recording, count)[shown]]
+        for index, value in enumerate(times_s - recording.time_s[-1]):
+            place = (index * FRAME_PX[0] + 6, 4)
+            draw.text(place, f"{value:.1f} s", "black", font)
+        with written_aside(path.with_suffix(".png")) as unfinished:
+            strip.save(unfinished, format="PNG")
+
+
+def _chosen(recording: Recording, count: int) -> np.ndarray:
+    """Indices of the states to draw, evenly over what is shown, the last included."""
+    end_s = recording.time_s[-1]
+    first = int(np.argmax(recording.time_s >= end_s - SHOWN_S - 1e-6))
+    last = len(recording.time_s) - 1
+    return np.linspace(first, last, count).round().astype(int)
+
+
+def _shots(recording: Recording, count: int) -> list[Shot]:
+    """Each state from the same side, as low as the terrain allows."""
+    shots, grid = [], recording.ground.grid
+    for qpos in recording.qpos[_chosen(recording, count)].astype(np.float64):
+        x, y, z = (float(value) for value in qpos[:3])
+        ground = float(grid.surface_at(np.array([x]), np.array([y]))[0])
+        # Where the robot lies, the picture shows the ground around it.
+        target = (x, y, max(z - 0.1, ground + 0.5))
+        view = clear_view(grid, target, _DISTANCE_M, _AZIMUTH_DEG)
+        shots.append(Shot(qpos[None], view))
+    return shots

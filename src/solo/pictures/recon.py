@@ -1,0 +1,227 @@
+"""Pictures of reconstructed ground: example maps, error by place and difficulty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from solo.files import written_aside
+from solo.pictures.depth import name_in_lines
+from solo.robots import get_robot
+
+TITLES = {
+    "qr": "QR",
+    "dpl": "DPL-style",
+    "start": "START-style",
+    "dpl_memory": "DPL-style, episode memory",
+    "start_memory": "START-style, episode memory",
+    "qr_evidence": "QR with evidence",
+    "start_evidence": "START-style with evidence",
+    "qr_place": "QR with places",
+    "flat": "flat ground",
+}
+"""Method to what stands above its column."""
+
+_COLORS = {
+    "qr": "C0",
+    "start": "C1",
+    "dpl": "C2",
+    "start_memory": "C5",
+    "dpl_memory": "C6",
+    "qr_evidence": "C3",
+    "start_evidence": "C8",
+    "qr_place": "C4",
+    "flat": "0.6",
+}
+_CELL_INCHES = (2.05, 1.3)
+_HEADER_INCHES, _LABEL_INCHES, _BAR_INCHES = 0.75, 1.05, 0.75
+
+
+class ExampleRow(Protocol):
+    """One row: an image, the truth and what each method made of it."""
+
+    @property
+    def terrain(self) -> str: ...
+    @property
+    def depth(self) -> np.ndarray: ...
+    @property
+    def truth(self) -> np.ndarray: ...
+    @property
+    def maps(self) -> dict[str, np.ndarray]: ...
+
+
+def write_pictures(
+    result: Mapping[str, Any], examples: Sequence[ExampleRow], output: Path
+) -> list[Path]:
+    """Write the pictures of a comparison that there are data for.
+
+    Args:
+        result: What `solo.reconstruction.comparison.compare` gave.
+        examples: The examples that came with it.
+        output: Folder.
+
+    Returns:
+        The files.
+    """
+    methods = result["methods"]
+    per_cell = {name: row["l1_cm_per_cell"] for name, row in methods.items()}
+    robot = get_robot(result["data"]["eval"]["config"]["sampler"]["robot"])
+    x_range_m, y_range_m = robot.height_map.x_range_m, robot.height_map.y_range_m
+    draw = {
+        "error_per_cell.png": partial(
+            draw_error_per_cell, per_cell, x_range_m, y_range_m
+        )
+    }
+    if examples:
+        draw["reconstructions.png"] = partial(
+            draw_reconstructions, examples, list(methods)
+        )
+    if result["extent_shift"]:
+        draw["extent_shift.png"] = partial(draw_extent_shift, result["extent_shift"])
+    for name, write in draw.items():
+        with written_aside(output / name) as unfinished:
+            write(unfinished)
+    return [output / name for name in draw]
+
+
+def draw_reconstructions(
+    rows: Sequence[ExampleRow], methods: Sequence[str], output: Path
+) -> None:
+    """Draw the latest depth, the true map and each method's, one row per terrain.
+
+    Maps are seen from above with the robot's front to the right; each row has its own
+    colour scale, set by the truth. Pixels without depth are red.
+
+    Args:
+        rows: The examples.
+        methods: Order of the methods' columns.
+        output: PNG file to write.
+    """
+    cell_w, cell_h = _CELL_INCHES
+    titles = ["latest depth", "ground truth", *(TITLES.get(m, m) for m in methods)]
+    width = _LABEL_INCHES + len(titles) * cell_w + _BAR_INCHES
+    height = _HEADER_INCHES + len(rows) * cell_h + 0.1
+    figure = Figure(figsize=(width, height), facecolor="white")
+    FigureCanvasAgg(figure)
+    title = "Ground around the robot, reconstructed from depth and proprioception"
+    figure.text(0.5, 1 - 0.26 / height, title, ha="center", size=12, weight="bold")
+    gray = colormaps["gray"].with_extremes(bad="tab:red")
+    for j, row in enumerate(rows):
+        bottom = (height - _HEADER_INCHES - (j + 1) * cell_h + 0.19) / height
+        size = ((cell_w - 0.08) / width, (cell_h - 0.24) / height)
+        label_y = bottom + 0.5 * size[1]
+        label = name_in_lines(row.terrain)
+        figure.text(
+            0.95 * _LABEL_INCHES / width, label_y, label, ha="right", va="center"
+        )
+        low, high = float(row.truth.min()), float(row.truth.max())
+        if high - low < 0.1:
+            low, high = low - 0.05, high + 0.05
+        image = None
+        panels = [row.depth, row.truth, *(row.maps[m] for m in methods)]
+        for i, (name, panel) in enumerate(zip(titles, panels, strict=True)):
+            left = (_LABEL_INCHES + i * cell_w) / width
+            axes = figure.add_axes((left, bottom, *size))
+            axes.set_xticks([])
+            axes.set_yticks([])
+            if i == 0:
+                values = np.ma.masked_equal(panel, 0.0)
+                axes.imshow(values, cmap=gray, vmin=0.1, vmax=1.0, aspect="auto")
+            else:
+                image = axes.imshow(
+                    panel,
+                    cmap="viridis",
+                    vmin=low,
+                    vmax=high,
+                    origin="lower",
+                    aspect="auto",
+                    interpolation="nearest",
+                )
+            if i > 1:
+                error_cm = 100.0 * np.abs(panel - row.truth).mean()
+                axes.set_xlabel(f"L1 {error_cm:.1f} cm", size=7, labelpad=1)
+            if j == 0:
+                middle = left + 0.5 * size[0]
+                figure.text(middle, 1 - 0.62 / height, name, ha="center", size=10)
+        assert image is not None
+        left = (_LABEL_INCHES + len(titles) * cell_w) / width
+        bar = figure.add_axes((left, bottom, 0.1 / width, size[1]))
+        figure.colorbar(image, cax=bar)
+        bar.tick_params(labelsize=7)
+        bar.set_ylabel("m", size=7, labelpad=1)
+    figure.savefig(output, dpi=120, format="png")
+
+
+def draw_error_per_cell(
+    per_cell: Mapping[str, Sequence[Sequence[float]]],
+    x_range_m: tuple[float, float],
+    y_range_m: tuple[float, float],
+    output: Path,
+) -> None:
+    """Draw the mean error of each cell around the robot, one map per method.
+
+    Args:
+        per_cell: Method to errors in cm, [Y, X].
+        x_range_m: Ends of the map behind and before the robot, metres.
+        y_range_m: Its ends to the right and to the left, metres.
+        output: PNG file to write.
+    """
+    figure = Figure(figsize=(3.4 * len(per_cell) + 0.6, 2.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    maps = {method: np.asarray(errors) for method, errors in per_cell.items()}
+    high = max(float(errors.max()) for errors in maps.values())
+    image, panels = None, figure.subplots(1, len(maps), squeeze=False, sharey=True)[0]
+    for axes, (method, errors) in zip(panels, maps.items(), strict=True):
+        image = axes.imshow(
+            errors,
+            extent=(*x_range_m, *y_range_m),
+            cmap="magma",
+            vmin=0.0,
+            vmax=high,
+            origin="lower",
+        )
+        axes.plot(0.0, 0.0, "w^", markersize=6)
+        axes.set_title(f"{TITLES.get(method, method)}: {errors.mean():.1f} cm", size=10)
+        axes.set_xlabel("ahead of the robot [m]", size=8)
+    panels[0].set_ylabel("to its left [m]", size=8)
+    assert image is not None
+    bar = figure.colorbar(image, ax=list(panels), fraction=0.03)
+    bar.set_label("mean L1 [cm]", size=8)
+    figure.savefig(output, dpi=120, format="png")
+
+
+def draw_extent_shift(
+    shift: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]], output: Path
+) -> None:
+    """Draw error over difficulty: solid for the patch trained on, dashed for the other.
+
+    Args:
+        shift: Method to side of the patch to ``difficulty`` and ``l1_cm``.
+        output: PNG file to write.
+    """
+    figure = Figure(figsize=(6.0, 3.8), facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for method, curves in shift.items():
+        for (side, curve), style in zip(curves.items(), ("o-", "s--"), strict=False):
+            axes.plot(
+                curve["difficulty"],
+                curve["l1_cm"],
+                style,
+                color=_COLORS.get(method, "k"),
+                label=f"{TITLES.get(method, method)}, {side} m",
+                markersize=4,
+            )
+    axes.set_xlabel("difficulty of descending stairs")
+    axes.set_ylabel("height-map L1 [cm]")
+    axes.set_ylim(bottom=0.0)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=7)
+    figure.savefig(output, dpi=120, format="png")

@@ -1,0 +1,228 @@
+"""Recording: which robots walk where, who moves them, and what is written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+
+from solo.errors import SoloError
+from solo.files import owned_folder
+from solo.progress import make_progress
+from solo.reconstruction.data.shards import Manifest, ShardWriter
+from solo.terrains.scene import TerrainSceneCfg
+from solo.terrains.variants import VARIANTS
+
+Split = Literal["train", "eval", "extent"]
+
+HELD_OUT_SEED = 1_000_000
+"""First terrain seed of held-out sets; training takes smaller ones."""
+
+EXTENT_TERRAINS = ("stairs_down_25", "stairs_down_30", "stairs_down_35")
+EXTENT_PATCHES_M = (8.0, 10.0)
+"""Descending stairs in patches of the training size and larger (paper, figure A)."""
+
+_BORDER_M = 4.0
+"""Flat ground around all patches: more than a camera sees (3 m)."""
+
+
+@dataclass(frozen=True)
+class CollectCfg:
+    """What to record."""
+
+    split: Split = "train"
+    """Training data, the held-out sets, or the stairs of two extents."""
+    frames: int = 60_000
+    """Least number of frames of the training split; whole shards are recorded."""
+    terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
+    """Seeds of the training terrain, one per shard in turn (paper: four seeds)."""
+    seed: int = 0
+    """Seed of routes, gaits and sensor errors."""
+    robots: int = 64
+    """Robots per shard of the training split."""
+    steps: int = 200
+    """Control steps per robot."""
+    sets: int = 5
+    """Independently generated held-out sets (paper: 5)."""
+    repeats: int = 4
+    """Robots per stairs and level of the extent split."""
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    """Terrains."""
+    num_levels: int = 10
+    """Levels of difficulty."""
+
+    def __post_init__(self) -> None:
+        taken = [s for s in self.terrain_seeds if not 0 <= s < HELD_OUT_SEED]
+        if taken or not self.terrain_seeds:
+            raise SoloError(
+                f"Terrain seeds are {list(self.terrain_seeds)}; allowed are one or "
+                f"more from 0 to {HELD_OUT_SEED - 1}. Larger ones are held out."
+            )
+
+    @property
+    def num_shards(self) -> int:
+        """Shards of the split."""
+        if self.split == "train":
+            return -(-self.frames // (self.robots * self.steps))
+        return self.sets if self.split == "eval" else len(EXTENT_PATCHES_M)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardPlan:
+    """The robots of one shard."""
+
+    scene: TerrainSceneCfg
+    """The terrain."""
+    columns: np.ndarray
+    """Terrain of each robot, index into ``scene.variants``, [N]."""
+    levels: np.ndarray
+    """Level of each robot, [N]."""
+    seed: tuple[int, ...]
+    """Seed of everything random but the terrain."""
+
+
+def plan_shard(cfg: CollectCfg, index: int) -> ShardPlan:
+    """The robots of a shard, from the configuration and its number alone."""
+    salt = ("train", "eval", "extent").index(cfg.split)
+    seed = (cfg.seed, salt, index)
+    if cfg.split == "train":
+        scene = _scene(cfg, cfg.terrain_seeds[index % len(cfg.terrain_seeds)])
+        numbers = index * cfg.robots + np.arange(cfg.robots)
+        places = np.array([_shuffled_place(cfg, int(k)) for k in numbers])
+    elif cfg.split == "eval":
+        scene = _scene(cfg, HELD_OUT_SEED + index)
+        places = np.arange(len(cfg.variants) * cfg.num_levels)
+    else:
+        scene = _scene(cfg, HELD_OUT_SEED + cfg.sets, EXTENT_TERRAINS)
+        scene = replace(scene, patch_m=EXTENT_PATCHES_M[index])
+        places = np.tile(np.arange(3 * cfg.num_levels), cfg.repeats)
+        seed = (cfg.seed, salt, 0)  # The same robots in both extents.
+    columns, levels = places // cfg.num_levels, places % cfg.num_levels
+    return ShardPlan(scene, columns, levels, seed)
+
+
+def _scene(
+    cfg: CollectCfg, seed: int, variants: tuple[str, ...] | None = None
+) -> TerrainSceneCfg:
+    return TerrainSceneCfg(
+        variants or cfg.variants, cfg.num_levels, border_m=_BORDER_M, seed=seed
+    )
+
+
+def _shuffled_place(cfg: CollectCfg, number: int) -> int:
+    """Patch of the robot with this number; all patches come once before any again."""
+    num_places = len(cfg.variants) * cfg.num_levels
+    rng = np.random.default_rng([cfg.seed, 77, number // num_places])
+    return int(rng.permutation(num_places)[number % num_places])
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What N robots see, feel and stand before in one control step."""
+
+    depth_m: torch.Tensor
+    """Newest image, with errors, without delay, metres, invalid 0, [N, H, W]."""
+    proprioception: torch.Tensor
+    """Newest frame, with noise, [N, 84]."""
+    height: torch.Tensor
+    """True height map, [N, Y, X], metres."""
+    velocity: torch.Tensor
+    """True velocity of the base, base frame, [N, 3], m/s."""
+    is_first: torch.Tensor
+    """Whether an episode begins with this step, bool [N]."""
+    delay: torch.Tensor
+    """Latency of the depth images in this episode, control steps, [N]."""
+
+
+class Sampler(Protocol):
+    """Moves robots and yields what they sense."""
+
+    @property
+    def name(self) -> str:
+        """What a table made from its data is labelled with."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that decides what it yields besides the plan, for the manifest."""
+        ...
+
+    def sample(self, plan: ShardPlan, num_steps: int) -> Iterator[Step]:
+        """Yield the steps of a shard; a pure function of the plan."""
+        ...
+
+
+def collect(cfg: CollectCfg, sampler: Sampler, output: Path) -> Manifest:
+    """Record what is missing of a split into ``output/SPLIT``.
+
+    A recording that was interrupted goes on with its next shard. More frames than last
+    time extend it; any other change is refused.
+
+    Raises:
+        SoloError: The folder holds other data, is in use or cannot be written.
+    """
+    with owned_folder(output / cfg.split):
+        return _collect(cfg, sampler, output / cfg.split)
+
+
+def _collect(cfg: CollectCfg, sampler: Sampler, folder: Path) -> Manifest:
+    writer = ShardWriter.open(folder, sampler.name, _config(cfg, sampler))
+    with make_progress() as progress:
+        plans = [plan_shard(cfg, index) for index in range(cfg.num_shards)]
+        total = sum(len(plan.columns) * cfg.steps for plan in plans)
+        done = writer.manifest.frames
+        task = progress.add_task(f"recording {cfg.split}", total=total, completed=done)
+        for index, plan in enumerate(plans):
+            if writer.has(index):
+                continue
+            steps = []
+            for step in sampler.sample(plan, cfg.steps):
+                steps.append(pack_step(step))
+                progress.advance(task, len(plan.columns))
+            arrays = {k: np.stack([step[k] for step in steps]) for k in steps[0]}
+            arrays |= {"terrain": plan.columns, "level": plan.levels}
+            writer.write(index, arrays, plan.scene)
+    return writer.manifest
+
+
+def pack_step(step: Step) -> dict[str, np.ndarray]:
+    """A step as a shard stores it; see `solo.reconstruction.data.shards`."""
+    return {
+        "depth_mm": (step.depth_m * 1000.0).round().short().cpu().numpy().view("u2"),
+        "proprioception": step.proprioception.float().cpu().numpy().copy(),
+        "height_mm": (step.height * 1000.0).round().short().cpu().numpy(),
+        "velocity": step.velocity.float().cpu().numpy().copy(),
+        "is_first": step.is_first.cpu().numpy().copy(),
+        "delay": step.delay.byte().cpu().numpy().copy(),
+    }
+
+
+def _config(cfg: CollectCfg, sampler: Sampler) -> dict[str, Any]:
+    """What shards depend on; the number of frames only says how many there are."""
+    values = {k: v for k, v in vars(cfg).items() if k != "frames"}
+    values = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+    return {**values, "sampler": sampler.describe()}
+
+
+def check_disjoint(data: Path) -> None:
+    """Refuse held-out terrain that was trained on.
+
+    Raises:
+        SoloError: A terrain seed is in both splits.
+    """
+    seeds = {
+        split: {
+            int(shard.scene["seed"])
+            for shard in Manifest.read(data / split).shards.values()
+        }
+        for split in ("train", "eval")
+    }
+    both = seeds["train"] & seeds["eval"]
+    if both:
+        raise SoloError(
+            f"Terrain seeds {sorted(both)} of {str(data)!r} are in the training data "
+            "and in the held-out sets. Record one of them again."
+        )

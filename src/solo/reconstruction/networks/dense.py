@@ -1,0 +1,150 @@
+"""What the two baselines share: a recurrent memory and one dense decoder.
+
+All that the sensors said is pressed into the state of a gated recurrent unit (GRU), and
+the whole rough map is decoded from that one vector; a U-Net then refines it. This is
+the bottleneck that the Query Reconstructor does without.
+
+For independent windows (``start``, ``dpl``) the GRU reads the steps of the window of
+proprioception from the first to the last, beginning with zeros: all methods then see
+the same data in the same order, and none sees further back than the others. With
+``episode_memory`` (``start_memory``, ``dpl_memory``) it is as both papers have it: the
+memory lasts from the first step of an episode to the last, reads the newest step only,
+and is trained on sequences (`DenseReconstructor.unroll`). Both have the same
+parameters.
+
+The rough map is not supervised: both papers add a squared error on it, but the matched
+comparison of the SOLO paper is "output-only L1". The correction is added to the rough
+map and starts near zero, so that the gradient reaches the rough map at once.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from solo.reconstruction.networks.interface import (
+    Outputs,
+    ReconstructionIoCfg,
+    Reconstructor,
+    State,
+    make_head,
+)
+
+
+class DenseReconstructor(Reconstructor):
+    """Base of the START-style and DPL-style reconstructors. State: the GRU's."""
+
+    def __init__(
+        self,
+        io: ReconstructionIoCfg,
+        evidence_dim: int,
+        hidden_dim: int,
+        decoder_dim: int,
+        head_hidden_dim: int,
+        episode_memory: bool = False,
+    ) -> None:
+        """Create memory and decoder.
+
+        Args:
+            io: Sizes of inputs and outputs.
+            evidence_dim: What the memory reads per step.
+            hidden_dim: Size of the memory.
+            decoder_dim: Width of the layer between memory and rough map.
+            head_hidden_dim: Width of the velocity head.
+            episode_memory: The memory is trained on sequences and streamed.
+        """
+        super().__init__(io)
+        self.episode_memory = episode_memory
+        rows, columns = io.map_cells
+        self.memory = nn.GRU(evidence_dim, hidden_dim, batch_first=True)
+        self.rough_head = make_head(hidden_dim, decoder_dim, rows * columns)
+        self.velocity_head = make_head(hidden_dim, head_hidden_dim, 3)
+
+    def forward(
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        state: State | None = None,
+        frame_of: torch.Tensor | None = None,
+    ) -> tuple[Outputs, State | None]:
+        """Reconstruct the ground, see `Reconstructor.forward`."""
+        frames = proprioception if state is None else proprioception[:, -1:]
+        read, context = self.gather(depth, proprioception, frames, frame_of)
+        start = None if state is None else state[0].unsqueeze(0)
+        steps, _ = self.memory(read, start)
+        hidden = steps[:, -1]  # [B, hidden]
+        return self.decode(hidden, context), None if state is None else (hidden,)
+
+    def unroll(
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        begins: torch.Tensor,
+        state: State,
+        frame_of: torch.Tensor | None = None,
+    ) -> tuple[Outputs, State]:
+        """Reconstruct in K successive steps of S episodes, for training on sequences.
+
+        Args:
+            depth: Windows of images, see `Reconstructor.forward`; B is S * K, episode
+                by episode.
+            proprioception: Windows [B, T, P].
+            begins: Where an episode begins and the memory is empty [S, K].
+            state: State before the first of the steps.
+            frame_of: For windows that share images, see `Reconstructor.forward`.
+
+        Returns:
+            Outputs of all steps [B, ...] and the state after the last.
+        """
+        read, context = self.gather(
+            depth, proprioception, proprioception[:, -1:], frame_of
+        )
+        read = read.squeeze(1).unflatten(0, begins.shape)  # [S, K, read]
+        hidden, steps = state[0], []
+        for k in range(begins.shape[1]):
+            hidden = hidden.masked_fill(begins[:, k : k + 1], 0.0)
+            _, last = self.memory(read[:, k : k + 1], hidden.unsqueeze(0))
+            hidden = last.squeeze(0)
+            steps.append(hidden)
+        return self.decode(torch.stack(steps, 1).flatten(0, 1), context), (hidden,)
+
+    def decode(
+        self, hidden: torch.Tensor, context: tuple[torch.Tensor, ...]
+    ) -> Outputs:
+        """Heights and velocity from the memory [B, hidden]."""
+        rough = self.rough_head(hidden).view(-1, 1, *self.io.map_cells)
+        relief = rough + self.refine(rough, context)
+        return {
+            "height": self.to_metres(relief.squeeze(1)),
+            "velocity": self.velocity_head(hidden),
+        }
+
+    def gather(
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        frames: torch.Tensor,
+        frame_of: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """What the memory reads, and what the refinement may look at.
+
+        Args:
+            depth: Images [B, T, H, W], or [U, H, W] with ``frame_of``.
+            proprioception: Windows of proprioception [B, T, P].
+            frames: The frames of them that the memory reads [B, steps, P].
+            frame_of: Which image each of a window is [B, T].
+
+        Returns:
+            Features [B, steps, evidence_dim] and tensors for `refine`.
+        """
+        raise NotImplementedError
+
+    def refine(
+        self, rough: torch.Tensor, context: tuple[torch.Tensor, ...]
+    ) -> torch.Tensor:
+        """Correction [B, 1, Y, X] of the rough map [B, 1, Y, X]."""
+        raise NotImplementedError
+
+    def state_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The state of the memory."""
+        return ((self.memory.hidden_size,),)

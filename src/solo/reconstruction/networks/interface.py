@@ -1,0 +1,260 @@
+"""What all reconstructors share: sizes of inputs and outputs, normalisation, state.
+
+Inputs are those of the student: a window of depth images (oldest first, newest last)
+and a window of proprioception. Outputs are a height map in metres, terrain height minus
+base height, and the velocity of the base in its own frame. Statistics and nominal
+heights are inside the module, so a checkpoint or an ONNX file is complete.
+
+State. A reconstructor may be used in two ways:
+
+- ``forward(depth, proprioception)``: everything is computed from the window, and the
+  state returned is None. For shuffled samples.
+- ``forward(depth, proprioception, state)`` with a state from `initial_state`: one
+  control step has passed since the last call. The Query Reconstructor gives the same
+  result from less work; baselines with `episode_memory` go on with their memory, which
+  they were trained for, on sequences.
+
+A state is a tuple of tensors with the batch first; zeros begin an episode.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from solo.sensors.depth.cfg import DepthCameraCfg, DepthSensorCfg
+from solo.sensors.height_map_cfg import HeightMapCfg
+
+Outputs = dict[str, torch.Tensor]
+"""``height`` [B, Y, X] in metres and ``velocity`` [B, 3] in metres per second."""
+State = tuple[torch.Tensor, ...]
+"""Opaque memory of the steps before; every tensor begins with the batch."""
+
+
+@dataclass(frozen=True)
+class ReconstructionIoCfg:
+    """Sizes and units of what goes in and comes out; the defaults are the paper's."""
+
+    depth_shape: tuple[int, int] = DepthCameraCfg().output_shape
+    """Rows and columns of a depth image."""
+    depth_frames: int = DepthSensorCfg.frames
+    """Images in the window."""
+    depth_stride: int = DepthSensorCfg.stride
+    """Control steps between two images of the window."""
+    proprioception_dim: int = 84
+    """Numbers per frame of proprioception."""
+    proprioception_frames: int = 10
+    """Consecutive control steps in the window of proprioception."""
+    height_map: HeightMapCfg = field(default_factory=HeightMapCfg)
+    """The window of ground to reconstruct."""
+    map_stride: int = 1
+    """Reconstruct every n-th cell along both axes, the cells that `AmeCfg` keeps."""
+    mirrored_rows: bool = False
+    """Of each ``map_stride`` rows keep the outermost and not the first.
+
+    The kept rows are then their own mirror image. Else they are at y = -0.375, -0.275
+    ... 0.325 m with every second row, and a policy that also looks at mirrored maps
+    meets there the estimates of other places, 5 cm off.
+    """
+    base_height_m: float = 0.757
+    """Height of the base over flat ground when the robot stands, metres (G1).
+
+    The networks predict the difference from flat ground under a standing robot.
+    """
+    height_unit_m: float = 0.25
+    """Height that is 1.0 inside the networks, metres; the same as in `AmeCfg`."""
+
+    def __post_init__(self) -> None:
+        sizes = (
+            *self.depth_shape,
+            self.depth_frames,
+            self.depth_stride,
+            self.proprioception_dim,
+            self.proprioception_frames,
+            self.map_stride,
+        )
+        if min(sizes) < 1 or self.height_unit_m <= 0.0:
+            raise ValueError(
+                f"ReconstructionIoCfg has sizes {sizes} and height_unit_m "
+                f"{self.height_unit_m}; all must be positive."
+            )
+        rows = self.height_map.cells[0]
+        if self.mirrored_rows and rows % (2 * self.map_stride):
+            raise ValueError(
+                f"ReconstructionIoCfg.mirrored_rows is set with {rows} rows and "
+                f"map_stride {self.map_stride}; both halves of the map need the same "
+                "number of whole groups of rows."
+            )
+
+    @property
+    def kept_rows(self) -> list[int]:
+        """Rows of the whole map that are reconstructed."""
+        rows, stride = self.height_map.cells[0], self.map_stride
+        inner = stride - 1 if self.mirrored_rows else 0
+        return [k + (inner if 2 * k >= rows else 0) for k in range(0, rows, stride)]
+
+    @property
+    def map_cells(self) -> tuple[int, int]:
+        """Cells of the reconstructed map, Y and X."""
+        y, x = self.height_map.cells
+        return math.ceil(y / self.map_stride), math.ceil(x / self.map_stride)
+
+    def cell_xy_h(self) -> torch.Tensor:
+        """Centres of the reconstructed cells [Y', X', 2], metres, heading frame."""
+        centres = self.height_map.centres_h()[self.kept_rows, :: self.map_stride]
+        return torch.from_numpy(centres).float()
+
+    def keep(self, height_map: torch.Tensor) -> torch.Tensor:
+        """The cells [B, Y', X'] of a whole map [B, Y, X] that are reconstructed."""
+        return height_map[..., self.kept_rows, :][..., :: self.map_stride]
+
+    def fill(self, height: torch.Tensor) -> torch.Tensor:
+        """The whole map [B, Y, X] from the reconstructed cells [B, Y', X'].
+
+        Every reconstructed cell stands for its neighbours that were left out, so that
+        `keep` gives the input back.
+        """
+        (rows, columns), stride = self.map_cells, self.map_stride
+        grown = height.reshape(-1, rows, 1, columns, 1)
+        grown = grown.expand(-1, -1, stride, -1, stride)
+        grown = grown.reshape(-1, rows * stride, columns * stride)
+        return grown[:, : self.height_map.cells[0], : self.height_map.cells[1]]
+
+
+IO_PROFILES = {
+    "paper": ReconstructionIoCfg(),
+    "reduced": ReconstructionIoCfg(depth_shape=(32, 57)),
+    "laptop": ReconstructionIoCfg(
+        depth_shape=(32, 57), map_stride=2, mirrored_rows=True
+    ),
+}
+"""Sizes by profile. ``reduced`` has half the resolution of depth, as the paper's
+reduced-compute protocol; ``laptop`` reconstructs every second cell as well."""
+
+
+class ProprioceptionNormalizer(nn.Module):
+    """Mean and spread of each number of proprioception, from data."""
+
+    def __init__(self, dim: int, limit: float = 10.0) -> None:
+        """Start with no change.
+
+        Args:
+            dim: Numbers per frame.
+            limit: Normalised values are clipped to this; an outlier must not carry the
+                network anywhere it has not been.
+        """
+        super().__init__()
+        self.limit = limit
+        self.mean: torch.Tensor
+        self.std: torch.Tensor
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("std", torch.ones(dim))
+
+    def set(self, mean: torch.Tensor, std: torch.Tensor) -> None:
+        """Take statistics [D]; a number that never changes keeps a spread of 1."""
+        std = torch.as_tensor(std)
+        self.mean.copy_(torch.as_tensor(mean))
+        self.std.copy_(torch.where(std > 1e-4, std, torch.ones_like(std)))
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        """Normalise frames [..., D]."""
+        scaled = (frames - self.mean) / self.std
+        return scaled.clamp(-self.limit, self.limit)
+
+
+class Reconstructor(nn.Module):
+    """Base of the reconstructors."""
+
+    episode_memory = False
+    """Whether it has to be streamed: its memory lasts as long as the episode."""
+
+    def __init__(self, io: ReconstructionIoCfg) -> None:
+        """Keep the sizes and create the normaliser."""
+        super().__init__()
+        self.io = io
+        self.normalizer = ProprioceptionNormalizer(io.proprioception_dim)
+
+    def forward(
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        state: State | None = None,
+        frame_of: torch.Tensor | None = None,
+    ) -> tuple[Outputs, State | None]:
+        """Reconstruct the ground.
+
+        Args:
+            depth: Images [B, T, H, W], 0 to 1, 0 where invalid; newest last.
+            proprioception: Frames [B, T, D]; newest last.
+            state: None for independent windows, else the state of the step before.
+            frame_of: For windows that share images: ``depth`` is each of them once
+                [U, H, W], and this tells which ones a window has [B, T].
+
+        Returns:
+            ``height`` [B, Y, X], ``velocity`` [B, 3]; and the new state, None if None
+            was given.
+        """
+        raise NotImplementedError
+
+    def state_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the tensors of the state, without the batch."""
+        raise NotImplementedError
+
+    def initial_state(
+        self, num_envs: int, device: torch.device | str | None = None
+    ) -> State:
+        """State at the beginning of an episode."""
+        device = device or self.normalizer.mean.device
+        shapes = self.state_shapes()
+        return tuple(torch.zeros(num_envs, *s, device=device) for s in shapes)
+
+    def reset_state(self, state: State | None, envs: torch.Tensor) -> State | None:
+        """Forget what the envs that are done have seen.
+
+        Args:
+            state: State of all envs; it is not changed.
+            envs: Indices of the envs, or a boolean mask [B].
+
+        Returns:
+            The new state; None stays None.
+        """
+        if state is None:
+            return None
+        return tuple(clear_rows(part, envs) for part in state)
+
+    def set_statistics(self, mean: torch.Tensor, std: torch.Tensor) -> None:
+        """Take mean and standard deviation of proprioception [D] from data."""
+        self.normalizer.set(mean, std)
+
+    def num_parameters(self) -> int:
+        """Trained numbers."""
+        return sum(p.numel() for p in self.parameters())
+
+    def to_metres(self, relief: torch.Tensor) -> torch.Tensor:
+        """Heights in metres from a network's output [..., Y, X]."""
+        return relief * self.io.height_unit_m - self.io.base_height_m
+
+
+def clear_rows(tensor: torch.Tensor, envs: torch.Tensor) -> torch.Tensor:
+    """A copy [B, ...] with zeros in some rows, given as indices or boolean mask."""
+    cleared = tensor.clone()
+    cleared[envs] = 0.0
+    return cleared
+
+
+def make_head(dim: int, hidden_dim: int, output_dim: int) -> nn.Sequential:
+    """Two layers to an output that begins near zero: flat ground, at rest."""
+    last = nn.Linear(hidden_dim, output_dim)
+    nn.init.normal_(last.weight, std=0.01)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(dim, hidden_dim), nn.ReLU(), last)
+
+
+def make_frame_mlp(input_dim: int, hidden_dim: int, dim: int) -> nn.Sequential:
+    """The MLP that describes one frame of proprioception."""
+    return nn.Sequential(
+        nn.Linear(input_dim, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, dim)
+    )

@@ -1,0 +1,280 @@
+"""Query Reconstructor (QR): every cell of the map asks the sensors for its height.
+
+A residual network makes visual tokens of each depth image, an MLP makes one token of
+each frame of proprioception, and a Transformer encoder turns them into the sensor
+memory. Each cell's coordinates, Fourier-encoded, are a query that reads the memory by
+cross-attention; so does one learned query for the velocity. SOLO paper, section "Query
+Reconstructor" and the table of layer-wise dimensions.
+
+    depth [B, 4, 64, 113]  - ResNet -> 4 x 32 tokens --+
+                                                       +- encoder -> memory [B, 138, 64]
+    proprioception [B, 10, 84] - MLP -> 10 tokens -----+      |
+    cells [512, 2] - Fourier - linear -> 512 queries --- cross-attention -> heights
+    1 learned query -----------------------------------------+---------> velocity
+
+Stated: 64 features, 8 heads, 4 encoder and 2 cross-attention layers, 12 frequencies,
+and 0.54 M parameters in all. Not stated, and chosen here:
+
+- 4 x 8 tokens per image (stride 16), with learned embeddings of place in the image and
+  of age. The paper names learned temporal embeddings for proprioception only; without
+  any, the visual tokens would be a set and no query could tell left from right.
+- Feed-forward widths of 256 and a ResNet of 16-32-64-88 channels: 0.54 M parameters.
+- ReLU, normalisation before each sublayer, see `transformer`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from solo.reconstruction.networks.depth_encoder import DepthEncoder
+from solo.reconstruction.networks.evidence import CHANNELS, CellEvidence, EvidenceCfg
+from solo.reconstruction.networks.interface import (
+    Outputs,
+    ReconstructionIoCfg,
+    Reconstructor,
+    State,
+    clear_rows,
+    make_frame_mlp,
+    make_head,
+)
+from solo.reconstruction.networks.place import FourierEncoding, PlaceCfg, PlaceEmbedding
+from solo.reconstruction.networks.transformer import DecoderLayer, EncoderLayer
+
+
+@dataclass(frozen=True)
+class QueryReconstructorCfg:
+    """Sizes of the Query Reconstructor; the defaults are the paper's."""
+
+    io: ReconstructionIoCfg = field(default_factory=ReconstructionIoCfg)
+    """Sizes of inputs and outputs."""
+    dim: int = 64
+    """Features of tokens and queries."""
+    num_heads: int = 8
+    """Attention heads."""
+    encoder_layers: int = 4
+    """Self-attention layers that make the memory."""
+    decoder_layers: int = 2
+    """Cross-attention layers of the queries."""
+    encoder_ff_dim: int = 256
+    """Width of the feed-forward networks of the encoder."""
+    decoder_ff_dim: int = 256
+    """Width of the feed-forward networks of the decoder."""
+    num_frequencies: int = 12
+    """Frequencies of the Fourier encoding of the cells."""
+    channels: tuple[int, ...] = (16, 32, 64, 88)
+    """Channels of the ResNet: stem, then one residual block each."""
+    strides: tuple[int, ...] = (2, 2, 2, 2)
+    """Strides of the same; their product is the size of a token in pixels."""
+    proprioception_hidden_dim: int = 128
+    """Width of the MLP of proprioception."""
+    head_hidden_dim: int = 64
+    """Width of the height head and of the velocity head."""
+    place: PlaceCfg | None = None
+    """Tell each visual token which place it looks at (variant ``qr_place``)."""
+    evidence: EvidenceCfg | None = None
+    """Tell each query what was measured over its cell (variant ``qr_evidence``)."""
+
+
+class QueryReconstructor(Reconstructor):
+    """QR. As state it keeps the visual tokens of the frames that are still needed.
+
+    The tokens are those of the weights they were made with: after an update, up to 13
+    steps pass until streaming equals batches again.
+    """
+
+    def __init__(self, cfg: QueryReconstructorCfg | None = None) -> None:
+        """Create the network."""
+        self.cfg = cfg = cfg or QueryReconstructorCfg()
+        io, dim = cfg.io, cfg.dim
+        super().__init__(io)
+        self.encoder = DepthEncoder(1, cfg.channels, cfg.strides)
+        rows, columns = self.encoder.grid(io.depth_shape)
+        self.tokens_per_frame = rows * columns
+        self.token_projection = nn.Linear(self.encoder.output_channels, dim)
+        self.token_norm = nn.LayerNorm(dim)
+        self.spatial_embedding = _embedding(self.tokens_per_frame, dim)
+        self.frame_embedding = _embedding(io.depth_frames, 1, dim)
+        self.proprioception_mlp = make_frame_mlp(
+            io.proprioception_dim, cfg.proprioception_hidden_dim, dim
+        )
+        self.step_embedding = _embedding(io.proprioception_frames, dim)
+        self.encoder_layers = nn.ModuleList(
+            EncoderLayer(dim, cfg.num_heads, cfg.encoder_ff_dim)
+            for _ in range(cfg.encoder_layers)
+        )
+        self.memory_norm = nn.LayerNorm(dim)
+        encoding = FourierEncoding(io, cfg.num_frequencies)
+        self.cell_features: torch.Tensor  # [cells, 2 + 4 K]
+        features = encoding(io.cell_xy_h().flatten(0, 1))
+        self.register_buffer("cell_features", features, persistent=False)
+        self.query_projection = nn.Linear(encoding.dim, dim)
+        self.velocity_query = _embedding(1, dim)
+        self.decoder_layers = nn.ModuleList(
+            DecoderLayer(dim, cfg.num_heads, cfg.decoder_ff_dim)
+            for _ in range(cfg.decoder_layers)
+        )
+        self.query_norm = nn.LayerNorm(dim)
+        self.height_head = make_head(dim, cfg.head_hidden_dim, 1)
+        self.velocity_head = make_head(dim, cfg.head_hidden_dim, 3)
+        self.place = None
+        if cfg.place is not None:
+            stride = math.prod(cfg.strides)
+            self.place = PlaceEmbedding(cfg.place, io, encoding, stride, dim)
+        self.evidence = None
+        if cfg.evidence is not None:
+            self.evidence = CellEvidence(cfg.evidence, io)
+            self.evidence_mlp = make_frame_mlp(CHANNELS, cfg.evidence.hidden_dim, dim)
+
+    def forward(
+        self,
+        depth: torch.Tensor,
+        proprioception: torch.Tensor,
+        state: State | None = None,
+        frame_of: torch.Tensor | None = None,
+        cells: torch.Tensor | None = None,
+        return_attention: bool = False,
+    ) -> tuple[Outputs, State | None]:
+        """Reconstruct the ground, see `Reconstructor.forward`.
+
+        With ``cells`` [n], indices into the flat map, only these are asked for, and
+        ``height`` is [B, n]: a sample of the loss at a fraction of its cost.
+
+        With a state only the newest image is encoded; the others of the window must be
+        those that were newest 4, 8 and 12 steps ago, the first one of the episode if
+        there are not as many, as `solo.sensors.depth.history.DepthHistory` has it.
+
+        With ``return_attention`` the outputs have ``attention`` [B, Y * X, memory]: how
+        much each cell's query looks at each token in the last layer. Tokens are the
+        images from oldest to newest, row by row, then proprioception.
+        """
+        if state is not None:
+            return self.step(depth[:, -1], proprioception, state, return_attention)
+        if frame_of is None:
+            tokens = self.encode_frame(depth.flatten(0, 1))
+            tokens = tokens.unflatten(0, (-1, self.io.depth_frames))
+            newest = depth[:, -1]
+        else:
+            tokens = self.encode_frame(depth)[frame_of]
+            newest = depth[frame_of[:, -1]]
+        memory = self.remember(tokens, proprioception)
+        seen = self.look(newest, proprioception, cells)
+        return self.decode(memory, seen, cells, return_attention), None
+
+    def step(
+        self,
+        image: torch.Tensor,
+        proprioception: torch.Tensor,
+        state: State,
+        return_attention: bool = False,
+    ) -> tuple[Outputs, State]:
+        """Reconstruct from the newest image [B, H, W] and the tokens of older ones."""
+        newest = self.encode_frame(image).unsqueeze(1)  # [B, 1, N, D]
+        history, started = state
+        shifted = torch.cat([history[:, 1:], newest], dim=1)
+        is_started = started.view(-1, 1, 1, 1) > 0.5
+        history = torch.where(is_started, shifted, newest.expand_as(history))
+        memory = self.remember(history[:, :: self.io.depth_stride], proprioception)
+        seen = self.look(image, proprioception)
+        outputs = self.decode(memory, seen, return_attention=return_attention)
+        return outputs, (history, torch.ones_like(started))
+
+    def look(
+        self,
+        image: torch.Tensor,
+        proprioception: torch.Tensor,
+        cells: torch.Tensor | None = None,
+    ) -> torch.Tensor | None:
+        """What to add to the cells' queries [B, cells, D]; None if it is nothing.
+
+        Args:
+            image: Newest image [B, H, W].
+            proprioception: Frames [B, T, P].
+            cells: The cells to ask for [n]; all if left out.
+        """
+        if self.evidence is None:
+            return None
+        measured = self.evidence(image, proprioception)
+        return self.evidence_mlp(measured if cells is None else measured[:, cells])
+
+    def encode_frame(self, images: torch.Tensor) -> torch.Tensor:
+        """Visual tokens [B, N, D] of images [B, H, W], whatever their age."""
+        features = self.encoder(images.unsqueeze(1))  # [B, C, h, w]
+        tokens = self.token_projection(features.flatten(2).transpose(1, 2))
+        tokens = self.token_norm(tokens) + self.spatial_embedding
+        return tokens if self.place is None else tokens + self.place(images)
+
+    def remember(
+        self, tokens: torch.Tensor, proprioception: torch.Tensor
+    ) -> torch.Tensor:
+        """The sensor memory.
+
+        Args:
+            tokens: Visual tokens of the window [B, T, N, D], oldest first.
+            proprioception: Frames [B, T, P], oldest first.
+
+        Returns:
+            Memory [B, T * N + T, D].
+        """
+        visual = (tokens + self.frame_embedding).flatten(1, 2)
+        frames = self.proprioception_mlp(self.normalizer(proprioception))
+        memory = torch.cat([visual, frames + self.step_embedding], dim=1)
+        for layer in self.encoder_layers:
+            memory = layer(memory)
+        return self.memory_norm(memory)
+
+    def decode(
+        self,
+        memory: torch.Tensor,
+        seen: torch.Tensor | None = None,
+        cells: torch.Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Outputs:
+        """Heights and velocity.
+
+        Args:
+            memory: Sensor memory [B, M, D], in any order of tokens.
+            seen: What to add to the queries of the cells asked for [B, n, D].
+            cells: The cells to ask for [n]; all if left out.
+            return_attention: Also return where the cells look.
+        """
+        every = slice(None) if cells is None else cells
+        queries = self.query_projection(self.cell_features[every]).unsqueeze(0)
+        if seen is not None:
+            queries = queries + seen
+        velocity_query = self.velocity_query.expand(len(queries), -1, -1)
+        queries = torch.cat([queries, velocity_query], dim=1)  # [1 or B, Q, D]
+        asked = queries
+        for layer in self.decoder_layers:
+            asked, queries = queries, layer(queries, memory)
+        decoded = self.query_norm(queries)  # [B, Q, D]
+        relief = self.height_head(decoded[:, :-1]).squeeze(-1)
+        if cells is None:
+            relief = relief.unflatten(1, self.io.map_cells)
+        outputs = {
+            "height": self.to_metres(relief),
+            "velocity": self.velocity_head(decoded[:, -1]),
+        }
+        if return_attention:
+            weights = self.decoder_layers[-1].weights(asked, memory)  # type: ignore[operator] - A layer of ours.
+            outputs["attention"] = weights[:, :-1]
+        return outputs
+
+    def state_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Tokens of the last steps, oldest first, and whether there are any yet."""
+        length = (self.io.depth_frames - 1) * self.io.depth_stride + 1
+        return (length, self.tokens_per_frame, self.cfg.dim), ()
+
+    def reset_state(self, state: State | None, envs: torch.Tensor) -> State | None:
+        """Begin new episodes: their next image replaces all that came before."""
+        if state is None:
+            return None
+        return state[0], clear_rows(state[1], envs)
+
+
+def _embedding(*shape: int) -> nn.Parameter:
+    """Learned vectors, half as large as the normalised tokens they are added to."""
+    return nn.Parameter(0.5 * torch.randn(*shape))

@@ -1,0 +1,237 @@
+"""Training of one reconstructor on recorded data.
+
+Everything that decides the result is a function of the seed and the update number: the
+order of the samples (the same for all methods), and the learning rate. So an
+interrupted training goes on exactly, and methods meet the same samples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from solo.allocator import keep_freed_memory
+from solo.errors import SoloError
+from solo.progress import make_progress
+from solo.reconstruction.checkpoint import (
+    CHECKPOINT,
+    Fit,
+    FitCfg,
+    ModelFactory,
+    load,
+    make_model,
+    save,
+)
+from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.networks.dense import DenseReconstructor
+from solo.reconstruction.update import Batch, cosine, make_optimizer, update
+
+CURVE_EVERY = 100
+"""Updates that are averaged into one point of the curve."""
+
+
+def batch_indices(seed: int, update: int, batch: int, num_samples: int) -> np.ndarray:
+    """The samples of one update, [batch]: every sample once before any comes again."""
+    numbers = update * batch + np.arange(batch)
+    passes, places = np.divmod(numbers, num_samples)
+    indices = np.empty(batch, dtype=np.int64)
+    for k in np.unique(passes).tolist():
+        rows = passes == k
+        indices[rows] = _pass_order(seed, k, num_samples)[places[rows]]
+    return indices
+
+
+@lru_cache(maxsize=2)
+def _pass_order(seed: int, number: int, num_samples: int) -> np.ndarray:
+    return np.random.default_rng([seed, 11, number]).permutation(num_samples)
+
+
+def pick_windows(
+    cfg: FitCfg, update: int, num_sequences: int, num_steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences and last steps of the windows of an update, [batch] each.
+
+    With neighbours, groups of that many windows 4 steps apart are drawn instead of
+    windows; groups do not overlap, and where they begin changes from update to update.
+
+    Raises:
+        SoloError: The sequences are too short for a group.
+    """
+    if cfg.neighbours == 1:
+        total = num_sequences * num_steps
+        return np.divmod(batch_indices(cfg.seed, update, cfg.batch, total), num_steps)
+    stride = cfg.io.depth_stride
+    length = cfg.neighbours * stride
+    blocks, rest = divmod(num_steps, length)
+    if blocks == 0:
+        raise SoloError(
+            f"--neighbours is {cfg.neighbours}, which takes {length} steps of a robot; "
+            f"the recording has {num_steps}. Use fewer."
+        )
+    per_sequence = blocks * stride
+    groups = cfg.batch // cfg.neighbours
+    indices = batch_indices(cfg.seed, update, groups, num_sequences * per_sequence)
+    sequences, places = np.divmod(indices, per_sequence)
+    block, phase = np.divmod(places, stride)
+    offset = np.random.default_rng([cfg.seed, 13, update]).integers(rest + 1)
+    first = block * length + phase + offset
+    steps = first[:, None] + stride * np.arange(cfg.neighbours)
+    return np.repeat(sequences, cfg.neighbours), steps.flatten()
+
+
+def pick_steps(
+    cfg: FitCfg, update: int, num_sequences: int, num_steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the lanes of an update go through: sequences [lanes], first steps [lanes].
+
+    A lane goes through a sequence from its first step to its last, ``cfg.sequence``
+    steps per update, then through another. The lanes are at different places in time.
+    """
+    chunks = max(1, num_steps // cfg.sequence)
+    lanes = np.arange(cfg.batch // cfg.sequence)
+    rounds, chunk = np.divmod(update + lanes, chunks)
+    passes, places = np.divmod(rounds * len(lanes) + lanes, num_sequences)
+    orders = {int(k): _pass_order(cfg.seed, int(k), num_sequences) for k in passes}
+    sequences = [orders[int(k)][i] for k, i in zip(passes, places, strict=True)]
+    return np.array(sequences), chunk * cfg.sequence
+
+
+def pick_cells(cfg: FitCfg, update: int) -> torch.Tensor | None:
+    """The cells of the map that an update asks for, [n]; None for all."""
+    rows, columns = cfg.io.map_cells
+    if not 0 < cfg.cells < rows * columns:
+        return None
+    rng = np.random.default_rng([cfg.seed, 12, update])
+    return torch.from_numpy(rng.permutation(rows * columns)[: cfg.cells])
+
+
+def fit(
+    cfg: FitCfg,
+    data: Path,
+    output: Path,
+    resume: bool = False,
+    factory: ModelFactory = make_model,
+    save_every_s: float = 60.0,
+    stop_after: int | None = None,
+) -> Fit:
+    """Train a reconstructor on ``data/train`` and keep it in ``output``.
+
+    Args:
+        cfg: What to train.
+        data: Folder of the recording.
+        output: Folder of the checkpoint.
+        resume: Go on with the training in ``output``, if there is one.
+        factory: Makes the network.
+        save_every_s: Time between checkpoints.
+        stop_after: Leave after this many updates in all, as if interrupted.
+
+    Raises:
+        SoloError: Data or folder do not fit.
+    """
+    if cfg.device == "cpu":
+        keep_freed_memory()
+    recording = cfg.open(data / "train")
+    state = _begin(cfg, recording, output, resume, factory)
+    end = min(cfg.updates, stop_after or cfg.updates)
+    saved = time.monotonic()
+    with make_progress() as progress:
+        task = progress.add_task(
+            f"training {cfg.method}", total=cfg.updates, completed=state.update
+        )
+        while state.update < end:
+            _update(state, recording)
+            progress.advance(task)
+            if time.monotonic() - saved > save_every_s:
+                save(state, output)
+                saved = time.monotonic()
+    save(state, output)
+    return state
+
+
+def _update(state: Fit, recording: Recording) -> None:
+    cfg = state.cfg
+    started, cpu_started = time.perf_counter(), time.process_time()
+    batch, cells = _pick(state, recording).to(cfg.device), pick_cells(cfg, state.update)
+    parts, state.memory = update(
+        state.model,
+        state.optimizer,
+        batch._replace(height=cfg.io.keep(batch.height)),
+        cosine(cfg.learning_rate, state.update / cfg.updates),
+        None if cells is None else cells.to(cfg.device),
+        state.memory,
+        cfg.max_grad_norm,
+    )
+    state.update += 1
+    state.seconds += time.perf_counter() - started
+    state.cpu_seconds += time.process_time() - cpu_started
+    if not math.isfinite(parts.pop("loss")):
+        raise SoloError(
+            f"Training of {cfg.method} diverged at update {state.update}: the loss is "
+            "not finite. Start again with a smaller learning rate or another seed."
+        )
+    state.pending.append(parts)
+    if len(state.pending) == CURVE_EVERY:
+        means = {k: sum(p[k] for p in state.pending) / CURVE_EVERY for k in parts}
+        state.curve.append({"update": state.update, **means})
+        state.pending.clear()
+
+
+def _pick(state: Fit, recording: Recording) -> Batch:
+    """The batch of the next update; for a memory, the next steps of some episodes."""
+    cfg, sizes = state.cfg, (recording.num_sequences, recording.num_steps)
+    model = state.model
+    if not (isinstance(model, DenseReconstructor) and model.episode_memory):
+        windows = pick_windows(cfg, state.update, *sizes)
+        if cfg.neighbours > 1:
+            return recording.shared_windows(*windows)
+        return recording.windows(*windows)
+    sequences, first = pick_steps(cfg, state.update, *sizes)
+    steps = np.minimum(first[:, None] + np.arange(cfg.sequence), sizes[1] - 1)
+    lanes = np.repeat(sequences, cfg.sequence)
+    begins = recording.begins(lanes, steps.flatten()).reshape(steps.shape)
+    if state.memory is None:
+        state.memory = model.initial_state(len(sequences), cfg.device)
+    batch = recording.shared_windows(lanes, steps.flatten())
+    return batch._replace(begins=torch.from_numpy(begins))
+
+
+def _begin(
+    cfg: FitCfg, recording: Recording, output: Path, resume: bool, factory: ModelFactory
+) -> Fit:
+    """A new training, or the one in the folder."""
+    shards = recording.manifest.shards
+    data = [shards[k].sha256 for k in sorted(shards)]
+    if (output / CHECKPOINT).is_file():
+        if not resume:
+            raise SoloError(
+                f"{str(output)!r} already holds a training. Add --resume to go on with "
+                "it, or choose another --output."
+            )
+        state = load(output, cfg.device, factory)
+        if (
+            dataclasses.replace(state.cfg, device=cfg.device) != cfg
+            or state.data != data
+        ):
+            raise SoloError(
+                f"The training in {str(output)!r} has other options or other data: "
+                f"{_differences(state.cfg, cfg) or 'the recording was changed'}. Use "
+                "the same ones, or another --output."
+            )
+        return state
+    torch.manual_seed(cfg.seed)
+    model = factory(cfg).to(cfg.device)
+    if hasattr(model, "set_statistics"):
+        model.set_statistics(*recording.statistics())  # type: ignore[operator]
+    optimizer = make_optimizer(model, cfg.learning_rate, cfg.weight_decay)
+    return Fit(cfg, model, optimizer, data)
+
+
+def _differences(was: FitCfg, now: FitCfg) -> str:
+    pairs = zip(vars(was).items(), vars(now).items(), strict=True)
+    return ", ".join(f"{k} {a}, not {b}" for (k, a), (_, b) in pairs if a != b)

@@ -1,0 +1,203 @@
+"""Configurations from the plain data that a run saved.
+
+Values that were saved win over those of today's code. What today's code does not know
+is reported, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from solo.envs.mdp.soft_voids import SoftVoidsCfg
+from solo.errors import SoloError
+from solo.networks.ame import AmeCfg
+from solo.tasks.agent_cfg import AgentCfg
+from solo.tasks.overrides import children_of, convert, put
+from solo.tasks.perception_cfg import OfflineCfg, PerceptionCfg
+from solo.tasks.profiles import EaseInCfg, HolesCfg, Profile, StageCfg
+
+log = logging.getLogger(__name__)
+
+_PARTS: dict[str, Any] = {
+    "teacher": StageCfg,
+    "student": StageCfg,
+    "perceptive": StageCfg,
+    "perception": PerceptionCfg,
+    "offline": OfflineCfg,
+    "ame": AmeCfg,
+    "ease_in": EaseInCfg,
+    "holes": HolesCfg,
+    "soft": SoftVoidsCfg,
+}
+"""Field of a profile, or of a part of it, to the class of its value."""
+
+
+def profile_from(saved: Mapping[str, Any]) -> Profile:
+    """A profile from the dictionary that ``run.json`` holds.
+
+    Fields that were added later take the paper's values.
+
+    Raises:
+        TypeError: A part is no mapping.
+    """
+    return _build(Profile, _named_stages(dict(saved)), "profile")
+
+
+def _named_stages(saved: dict[str, Any]) -> dict[str, Any]:
+    """Profiles of 0.1.0 had a tuple over the stages where there are now three parts."""
+    if "num_envs" not in saved:
+        return saved
+    saved.setdefault("teacher_distance", "raw")
+    kl = saved.pop("student_kl", (0.01, 0.01))
+    pull = saved.pop("teacher_pull", (1.0, 1.0))
+    of_stage = zip(
+        ("teacher", "student", "perceptive"),
+        saved.pop("num_envs"),
+        saved.pop("iterations"),
+        (
+            saved.pop("teacher_kl", 0.01),
+            *(kl if isinstance(kl, list | tuple) else (kl, kl)),
+        ),
+        (saved.pop("init_std", 1.0), *[saved.pop("student_std", 1.0)] * 2),
+        (1.0, *pull),
+        strict=True,
+    )
+    names = ("num_envs", "iterations", "desired_kl", "init_std", "teacher_pull")
+    for stage, *values in of_stage:
+        saved[stage] = dict(zip(names, values, strict=True))
+    return saved
+
+
+def _build(cls: Any, saved: Mapping[str, Any], place: str) -> Any:
+    known = {f.name for f in fields(cls)}
+    if unknown := sorted(set(saved) - known):
+        log.warning(
+            "The run's %s has settings that this version does not know: %s.",
+            place,
+            ", ".join(f"{name} = {saved[name]!r}" for name in unknown),
+        )
+    values = {}
+    for name, value in saved.items():
+        if name in _PARTS and value is not None:
+            values[name] = _build(_PARTS[name], value, f"{place}.{name}")
+        elif name in known:
+            values[name] = _tuples(value)
+    return cls(**values)
+
+
+def _tuples(value: Any) -> Any:
+    """Undo the lists that JSON makes of tuples."""
+    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+
+
+def agent_from(
+    saved: Mapping[str, Any], stage: str, robot: str, profile: Profile
+) -> AgentCfg:
+    """An agent from ``params/agent.yaml``.
+
+    Args:
+        saved: Content of the file.
+        stage: Stage of the run, and
+        robot: its robot, and
+        profile: its profile, for files of 0.1.0, which do not have them.
+
+    Raises:
+        TypeError, KeyError, AttributeError: It is not one of ours.
+    """
+    values = dict(saved)
+    values |= {"stage": stage, "robot": robot}
+    values.setdefault("extra_motions", profile.extra_motions)
+    values.setdefault("max_iterations", profile.stage(stage).iterations)  # type: ignore[arg-type]
+    values["obs_groups"] = {k: tuple(v) for k, v in values["obs_groups"].items()}
+    if isinstance(values.get("logger"), Mapping):
+        values["logger"] = "wandb"
+    # 0.1.0 wrote that there are motions, but not which: the robot's.
+    algorithm = dict(values.get("algorithm", {}))
+    algorithm.pop("motions", None)
+    if stage != "teacher":  # It had one reading of TA-MSE's distance.
+        algorithm.setdefault("distance", "raw")
+    values["algorithm"] = algorithm
+    known = {f.name for f in fields(AgentCfg)}
+    if unknown := sorted(set(values) - known):
+        log.warning(
+            "params/agent.yaml has settings that this version does not know: %s.",
+            ", ".join(unknown),
+        )
+    return AgentCfg(**{k: v for k, v in values.items() if k in known})
+
+
+def restore(cfg: Any, saved: Mapping[str, Any], place: str = "env") -> Any:
+    """A configuration with the values of one that was saved as plain data.
+
+    ``cfg`` gives the types and whatever is no plain data: functions, models, motions.
+    Terms that it has and the saved one has not are removed.
+
+    Raises:
+        SoloError: A saved term is not in ``cfg``, so it cannot be rebuilt.
+    """
+    children = children_of(cfg)
+    is_params = place.endswith(".params")
+    by_name = is_dataclass(cfg) or is_params
+    missing = [name for name in saved if name not in children]
+    if missing and by_name:
+        log.warning(
+            "The run's %s has settings that this version does not know: %s.",
+            place,
+            ", ".join(f"{name} = {saved[name]!r}" for name in missing),
+        )
+    elif any(_is_term(saved[name]) for name in missing):
+        raise SoloError(
+            f"The run's {place} has {', '.join(missing)}, which this version does not "
+            "build. Give the function that adds it (change_env), or use the version "
+            "that the run was made with."
+        )
+    for name, value in saved.items():
+        if name in children:
+            restored = _restore_value(children[name], value, f"{place}.{name}")
+            cfg = put(cfg, name, restored)
+        elif isinstance(cfg, dict) and not is_params:
+            cfg[name] = value
+    if isinstance(cfg, dict) and not is_params:
+        for key in [key for key in cfg if str(key) not in saved]:
+            del cfg[key]
+    return cfg
+
+
+def _restore_value(here: Any, saved: Any, place: str) -> Any:
+    if isinstance(saved, str) and not isinstance(here, str | Enum | None):
+        if callable(here) and saved.rpartition(":")[2] != getattr(
+            here, "__qualname__", None
+        ):
+            log.warning("The run's %s was %s and is now %r.", place, saved, here)
+        if callable(here) or saved.startswith("<"):
+            return here
+    if isinstance(saved, Mapping) and (is_dataclass(here) or isinstance(here, dict)):
+        return restore(here, saved, place)
+    if (
+        isinstance(here, list | tuple)
+        and isinstance(saved, list)
+        and len(here) == len(saved)
+    ):
+        items = [
+            _restore_value(one, value, f"{place}.{i}")
+            for i, (one, value) in enumerate(zip(here, saved, strict=True))
+        ]
+        return tuple(items) if isinstance(here, tuple) else items
+    try:
+        return _tuples(convert(saved, here))
+    except (TypeError, ValueError) as error:
+        log.warning(
+            "The run's %s is %r, which this version does not take: %s.",
+            place,
+            saved,
+            error,
+        )
+        return here
+
+
+def _is_term(value: Any) -> bool:
+    return isinstance(value, Mapping) and "func" in value

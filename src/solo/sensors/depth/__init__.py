@@ -1,0 +1,1 @@
+"""The depth camera: configuration, rendering, corruption, latency and history."""

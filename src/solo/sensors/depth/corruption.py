@@ -1,0 +1,229 @@
+"""Synthetic corruption of depth images, with new strengths in each episode.
+
+The order is that of a stereo camera: what can be matched at all (edges, regions that
+only one imager sees), the error of a match (value noise), where matching fails (too
+close, missing pixels, masked sides), what the host makes of it (range, blur).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import torch
+import warp as wp
+
+from solo.sensors.depth import corruption_ops as ops
+from solo.sensors.depth.cfg import (
+    DepthCameraCfg,
+    DepthCorruptionCfg,
+    Range,
+    SideMaskCfg,
+)
+
+Run = Callable[[Callable[[int, int, int], None], int], None]
+"""``run(work, num)`` calls ``work(slot, lo, hi)`` until ``range(num)`` is covered."""
+
+
+@dataclass
+class CorruptionState:
+    """Parameters of each env for its present episode, all [B]; zero means no effect."""
+
+    scale_error: torch.Tensor
+    subpixel_px: torch.Tensor
+    edge_noise_prob: torch.Tensor
+    edge_hole_prob: torch.Tensor
+    missing_prob: torch.Tensor
+    blobs: torch.Tensor
+    near_m: torch.Tensor
+    close_hole_prob: torch.Tensor
+    close_false_prob: torch.Tensor
+    left_band: torch.Tensor
+    shadow: torch.Tensor
+    left_px: torch.Tensor
+    """int32, output columns."""
+    right_px: torch.Tensor
+    """int32, output columns."""
+    blur_x: torch.Tensor
+    """Weight of the left and right neighbours, the centre having 1."""
+    blur_y: torch.Tensor
+    """Weight of the neighbours above and below."""
+
+    def items(self) -> list[tuple[str, torch.Tensor]]:
+        """Name and tensor of each parameter."""
+        return [(f.name, getattr(self, f.name)) for f in fields(self)]
+
+    def assign(self, env_ids: torch.Tensor, other: CorruptionState) -> None:
+        """Overwrite the parameters of some envs, in place."""
+        for name, values in self.items():
+            values[env_ids] = getattr(other, name).to(values.device)
+
+
+def sample_state(
+    cfg: DepthCorruptionCfg,
+    camera: DepthCameraCfg,
+    num: int,
+    generator: torch.Generator,
+) -> CorruptionState:
+    """Draw the parameters of ``num`` episodes, on CPU."""
+
+    def draw(span: Range) -> torch.Tensor:
+        return torch.empty(num).uniform_(span[0], span[1], generator=generator)
+
+    off = (0.0, 0.0)
+    noise, missing, near = cfg.value_noise, cfg.missing, cfg.close_blocks
+    sigma_px = draw(cfg.blur.sigma_px if cfg.blur else off)
+    return CorruptionState(
+        scale_error=draw(noise.scale_error if noise else off),
+        subpixel_px=draw(noise.subpixel_px if noise else off),
+        edge_noise_prob=draw(cfg.edge_noise.prob if cfg.edge_noise else off),
+        edge_hole_prob=draw(cfg.edge_holes.prob if cfg.edge_holes else off),
+        missing_prob=draw(missing.pixel_prob if missing else off),
+        blobs=draw(missing.blobs if missing else off),
+        near_m=draw(near.near_m if near else off),
+        close_hole_prob=draw(near.hole_prob if near else off),
+        close_false_prob=draw(near.false_prob if near else off),
+        left_band=draw(cfg.left_band.strength if cfg.left_band else off),
+        shadow=draw(cfg.shadow.strength if cfg.shadow else off),
+        left_px=_side_px(cfg.side_masks, camera, draw),
+        right_px=_side_px(cfg.side_masks, camera, draw),
+        blur_x=blur_weight(sigma_px, camera.width / camera.output_width),
+        blur_y=blur_weight(sigma_px, camera.height / camera.output_height),
+    )
+
+
+def blur_weight(sigma_px: torch.Tensor, raw_per_output: float) -> torch.Tensor:
+    """Gaussian weight of the next output pixel; 0 for a sigma of 0."""
+    spread = (sigma_px / raw_per_output).clamp_min(1e-6)
+    return torch.exp(-0.5 / spread**2)
+
+
+def _side_px(
+    cfg: SideMaskCfg | None,
+    camera: DepthCameraCfg,
+    draw: Callable[[Range], torch.Tensor],
+) -> torch.Tensor:
+    is_masked = draw((0.0, 1.0)) < draw(cfg.prob if cfg else (0.0, 0.0))
+    width = draw((0.0, 1.0)) * (cfg.max_width if cfg else 0.0) * camera.output_width
+    return (is_masked * torch.ceil(width)).to(torch.int32)
+
+
+class DepthCorruptor:
+    """Corrupts the images of all envs, each with the strengths of its episode."""
+
+    def __init__(
+        self,
+        cfg: DepthCorruptionCfg,
+        camera: DepthCameraCfg,
+        num_envs: int,
+        device: str,
+        run: Run | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Draw the first strengths.
+
+        Args:
+            cfg: What to apply.
+            camera: Intrinsics, output size and range.
+            num_envs: Number of images in a batch.
+            device: Torch device of the images.
+            run: Shares images among CPU threads; one thread if None, unused on CUDA.
+            seed: Seed of strengths and noise. The result does not depend on ``run``.
+        """
+        self.cfg, self.camera, self.num_envs = cfg, camera, num_envs
+        self._run = (
+            run
+            if run is not None and torch.device(device).type == "cpu"
+            else (lambda work, num: work(0, 0, num))
+        )
+        self._generator = torch.Generator().manual_seed(seed)
+        self.state = sample_state(cfg, camera, num_envs, self._generator)
+        for name, values in self.state.items():
+            setattr(self.state, name, values.to(device))
+        self._envs = torch.arange(num_envs, device=device)
+        shape = (num_envs, camera.output_height, camera.output_width)
+        self._spare = torch.empty(shape, device=device)
+        self._stages = self._make_stages()
+
+    def reset(self, env_ids: torch.Tensor | slice | None = None) -> None:
+        """Draw new strengths for some envs (all if None)."""
+        ids = self._envs[slice(None) if env_ids is None else env_ids]
+        drawn = sample_state(self.cfg, self.camera, len(ids), self._generator)
+        self.state.assign(ids, drawn)
+
+    def __call__(self, depth: torch.Tensor) -> torch.Tensor:
+        """Corrupt one image per env, in place.
+
+        Args:
+            depth: float32 [B, H, W] in metres along the optical axis, 0 = invalid;
+                it is overwritten.
+
+        Returns:
+            ``depth``: 0 where invalid, otherwise within the camera's range.
+        """
+        expected = tuple(self._spare.shape)
+        if tuple(depth.shape) != expected or not depth.is_contiguous():
+            raise ValueError(
+                f"Depth has shape {tuple(depth.shape)}; expected contiguous {expected}."
+            )
+        images, spare = wp.from_torch(depth), wp.from_torch(self._spare)
+        seeds = ops.draw_seeds(self._generator, len(self._stages))
+
+        def work(_slot: int, lo: int, hi: int) -> None:
+            # The first stage writes from `images` to `spare`, the last one back.
+            for k, (stage, seed) in enumerate(zip(self._stages, seeds, strict=True)):
+                is_last = k == len(self._stages) - 1
+                src, dst = (spare, images) if is_last else (images, spare)
+                stage.launch(src, dst, lo, hi - lo, seed)
+
+        with ops.on_torch_stream(depth.device):
+            self._run(work, self.num_envs)
+        return depth
+
+    def _make_stages(self) -> list[ops.Stage]:
+        cfg, camera, state = self.cfg, self.camera, self.state
+        baseline_m = cfg.baseline_m
+        stages = [
+            ops.edges(
+                state.edge_noise_prob,
+                state.edge_hole_prob,
+                camera,
+                cfg.edge_limit_px,
+                baseline_m,
+            )
+        ]
+        if cfg.left_band or cfg.shadow:
+            stages += [ops.stereo(state.left_band, state.shadow, camera, baseline_m)]
+        if cfg.value_noise:
+            stages += [
+                ops.value_noise(
+                    state.subpixel_px, state.scale_error, camera, baseline_m
+                )
+            ]
+        if near := cfg.close_blocks:
+            probs = (state.close_hole_prob, state.close_false_prob)
+            stages += [ops.close_blocks(state.near_m, *probs, camera, near.block_px)]
+        if missing := cfg.missing:
+            radius_px = missing.max_blob_radius_px
+            stages += [
+                ops.missing_pixels(state.missing_prob, camera),
+                ops.missing_blobs(state.blobs, camera, radius_px),
+            ]
+        if cfg.side_masks:
+            stages += [ops.side_masks(state.left_px, state.right_px, camera)]
+        range_m = (camera.min_range_m, camera.max_range_m)
+        return [*stages, ops.blur(state.blur_x, state.blur_y, camera, range_m)]
+
+
+def without_near_limit(camera: DepthCameraCfg) -> DepthCameraCfg:
+    """The camera to render with when corruption follows, which applies the range.
+
+    Things too close to be measured must still be in the image: they cast stereo
+    shadows and spoil the blocks around them.
+    """
+    return replace(camera, min_range_m=0.01)
+
+
+def normalise(depth: torch.Tensor, camera: DepthCameraCfg) -> torch.Tensor:
+    """Depth as a share of the largest range, in [0, 1]; invalid stays 0."""
+    return (depth / camera.max_range_m).clamp_max(1.0)

@@ -1,0 +1,1 @@
+"""Our own contacts of spheres and boxes with height fields."""

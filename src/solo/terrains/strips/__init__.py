@@ -1,0 +1,1 @@
+"""Straight ground along +x made of segments: the paper's real-world terrains."""

@@ -1,0 +1,31 @@
+"""Holes that nobody may step into: where they are, and patches with them filled.
+
+A foot that misses a stone ends the episode before the robot has learned what it did
+wrong. With its holes filled a patch holds the robot all the same, while maps, depth
+images and rewards go on showing the holes (`solo.envs.mdp.soft_voids`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solo.terrains.scene import TerrainScene
+
+VOID_VARIANTS = ("gap", "stones_aligned", "stones_staggered")
+"""Terrain variants whose cells below the ground are holes, not steps down."""
+
+
+def void_mask(scene: TerrainScene) -> np.ndarray:
+    """Which cells of the grid are holes, bool [X, Y]."""
+    mask = np.zeros(scene.grid.units.shape, dtype=bool)
+    for column, name in enumerate(scene.cfg.variants):
+        if name in VOID_VARIANTS:
+            for level in range(len(scene.difficulties)):
+                cells = scene.patch_cells(level, column)
+                mask[cells] = scene.grid.units[cells] < 0
+    return mask
+
+
+def fill_voids(units: np.ndarray, depth_units: int) -> np.ndarray:
+    """A patch whose holes are at most this deep; 0 fills them."""
+    return np.maximum(units, -depth_units)

@@ -1,0 +1,293 @@
+"""Soft voids: only physics is softened, and the gate cannot be fooled."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from mjlab.envs import ManagerBasedRlEnv
+from mjlab.managers.reward_manager import RewardTermCfg
+from mjlab.managers.scene_entity_config import SceneEntityCfg
+
+from solo.envs.make import make_env
+from solo.envs.mdp import (
+    RowCommandCfg,
+    SoftVoidsCfg,
+    find_soft_voids,
+    landing_cost,
+    void_landings,
+)
+from solo.envs.mdp.soft_voids import FootVoids
+from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.names import COMMAND
+from solo.envs.rewards_cfg import footprint
+from solo.robots.g1 import G1
+from solo.stages.runner import env_state, set_env_state
+from solo.tasks.env_cfg import add_rows, add_soft_voids
+from solo.tasks.profiles import HolesCfg
+from solo.terrains import TerrainSceneCfg
+from solo.terrains.voids import void_mask
+
+from .helpers import make_cfg, without_randomness
+
+TERRAIN = TerrainSceneCfg(("flat", "gap", "stones_aligned"), num_levels=3, border_m=4.0)
+GATE = SoftVoidsCfg(rungs_m=(0.0, 0.1), max_misses=(0.5, 0.1), episodes=4)
+
+
+def make_soft_env(num_envs: int = 12, soft: bool = True) -> ManagerBasedRlEnv:
+    cfg = without_randomness(make_cfg(num_envs=num_envs, terrain=TERRAIN))
+    if soft:
+        add_soft_voids(cfg, HolesCfg(soft=GATE), G1)
+    env = make_env(cfg)
+    env.reset()
+    return env
+
+
+@pytest.fixture(scope="module")
+def env() -> ManagerBasedRlEnv:
+    return make_soft_env()
+
+
+@pytest.fixture
+def voids(env):
+    voids = find_soft_voids(env)
+    assert voids is not None
+    voids.rungs[:, voids.columns] = 0
+    voids.counts[:] = 0.0
+    voids.write()
+    return voids
+
+
+def heights(env: ManagerBasedRlEnv) -> np.ndarray:
+    return np.array(env.sim.mj_model.hfield_data)
+
+
+def metres(env: ManagerBasedRlEnv) -> np.ndarray:
+    model = env.sim.mj_model
+    return heights(env) * model.hfield_size[0, 2] + model.geom("terrain").pos[2]
+
+
+def test_filled_holes_are_level_ground(env, voids):
+    assert np.abs(metres(env)).max() < 1e-6
+
+
+def test_full_depth_is_the_hard_scene_to_the_bit(env, voids):
+    hard = make_soft_env(soft=False)
+    assert not np.array_equal(heights(env), heights(hard))
+    voids.rungs[:, voids.columns] = len(GATE.rungs_m)
+    voids.write()
+    assert np.array_equal(heights(env), heights(hard))
+    hard.close()
+
+
+def test_a_rung_in_between_has_its_depth(env, voids):
+    voids.rungs[1, voids.columns[1]] = 1
+    voids.write()
+    assert metres(env).min() == pytest.approx(-0.1, abs=1e-6)
+
+
+def test_nothing_perceived_changes_with_the_depth(env, voids):
+    def perceived() -> dict[str, torch.Tensor]:
+        obs: Any = env.observation_manager.compute()
+        return {name: group.clone() for name, group in obs.items()}
+
+    before = perceived()
+    for rung in (1, 2):
+        voids.rungs[:, voids.columns] = rung
+        voids.write()
+        after = perceived()
+        for name, group in before.items():
+            assert torch.equal(group, after[name]), name
+    assert before["height_map"].min() < -0.757 - 0.05  # Holes are seen.
+
+
+def end_episodes(env: ManagerBasedRlEnv, crossed: bool, misses: float) -> None:
+    """Four episodes on each patch with holes, with 10 touch-downs each."""
+    voids = find_soft_voids(env)
+    assert voids is not None
+    for column in voids.columns:
+        where = torch.zeros(4, dtype=torch.long)
+        voids.count(
+            where,
+            where + column,
+            torch.full((4,), crossed),
+            torch.full((4,), 10.0 if crossed or misses else 0.0),
+            torch.full((4,), 10.0 * misses),
+        )
+
+
+def test_robots_that_cross_and_place_their_feet_deepen_their_patch(env, voids):
+    end_episodes(env, crossed=True, misses=0.0)
+    assert voids.rungs[0].tolist() == [-1, 1, 1]
+    assert voids.rungs[1].tolist() == [-1, 0, 0]
+    end_episodes(env, crossed=True, misses=0.0)
+    end_episodes(env, crossed=True, misses=0.0)
+    assert voids.rungs[0].tolist() == [-1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("rung", "crossed", "misses", "then"),
+    [(0, False, 0.0, 0), (0, True, 0.6, 0), (0, True, 0.2, 1), (1, True, 0.2, 1)],
+)
+def test_the_gate_stays_shut(env, voids, rung, crossed, misses, then):
+    """For robots that stand on the platform, and for those that step anywhere.
+
+    Shallow holes forgive more misses than deep ones.
+    """
+    voids.rungs[0, voids.columns] = rung
+    end_episodes(env, crossed, misses)
+    assert voids.rungs[0].tolist() == [-1, then, then]
+
+
+def test_robots_that_no_longer_cross_get_shallower_holes(env, voids):
+    voids.rungs[0, voids.columns] = 2
+    end_episodes(env, crossed=False, misses=0.5)
+    assert voids.rungs[0].tolist() == [-1, 1, 1]
+
+
+def test_robots_move_up_only_from_holes_as_deep_as_seen(env, voids):
+    columns = torch.tensor([0, 1, 2])
+    levels = torch.zeros(3, dtype=torch.long)
+    assert voids.is_deep(levels, columns).tolist() == [True, False, False]
+    voids.rungs[0, 2] = 2
+    assert voids.is_deep(levels, columns).tolist() == [True, False, True]
+
+
+def test_depths_are_saved_and_put_back(env, voids):
+    voids.rungs[1, voids.columns] = (1, 2)
+    voids.counts[0, 0, 1] = 3.0
+    saved = env_state(env)
+    expected = heights(env)
+    voids.write()
+    written = heights(env)
+    assert not np.array_equal(expected, written)
+    other = make_soft_env()
+    set_env_state(other, saved)
+    assert np.array_equal(heights(other), written)
+    back = find_soft_voids(other)
+    assert back is not None
+    assert back.counts[0, 0, 1] == 3.0
+    other.close()
+
+
+def test_soles_over_holes():
+    """On the first stone, half over its edge, and in the middle of the first gap."""
+    scene = TerrainSceneCfg(("stones_aligned",), num_levels=1, border_m=4.0).build()
+    feet = FootVoids(scene, footprint(G1.feet[0]), "cpu")
+    level = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+
+    def share(x: float) -> float:
+        return float(feet.share(torch.tensor([[x, 0.0, 0.0]]), level))
+
+    # The platform ends at 1.25; gap of 0.20, stone of 0.40. The sole's lattice has
+    # five columns of 5 cm around 0.038 ahead of the ankle.
+    assert share(0.5) == 0.0
+    assert share(1.25 + 0.20 + 0.20 - 0.038) == 0.0
+    assert share(1.25 - 0.038) == pytest.approx(0.5, abs=0.11)
+    assert share(1.35 - 0.038) == pytest.approx(0.8, abs=0.21)
+    ahead = feet.share(torch.tensor([[1.25 - 0.25, 0.0, 0.0]]), level, 0.25)
+    assert float(ahead) == share(1.25)
+
+
+def test_holes_are_those_of_gaps_and_stones():
+    scene = TERRAIN.build()
+    mask = void_mask(scene)
+    assert not mask[scene.patch_cells(2, 0)].any()
+    # A ring of 0.3 m around a platform of 2.5 m at the middle level.
+    expected = (3.1**2 - 2.5**2) / 0.05**2
+    assert mask[scene.patch_cells(1, 1)].sum() == pytest.approx(expected)
+
+
+def test_commands_lead_along_the_rows():
+    cfg = make_cfg(num_envs=30, terrain=TERRAIN)
+    add_rows(cfg, 1.0)
+    assert isinstance(cfg.commands[COMMAND], RowCommandCfg)
+    env = make_env(cfg)
+    env.reset()
+    term: Any = env.command_manager.get_term(COMMAND)
+    has_holes = grid_terrain(env).terrain_types > 0
+    quarters = term.heading_target / (math.pi / 2.0)
+    assert torch.allclose(quarters[has_holes], quarters[has_holes].round(), atol=1e-5)
+    assert not torch.allclose(quarters[~has_holes], quarters[~has_holes].round())
+    forward = term.vel_command_b[has_holes]
+    assert (forward[:, 0] >= 0.4).all()
+    assert (forward[:, 1] == 0.0).all()
+    env.close()
+
+
+def test_landings_are_counted_where_holes_are(env, voids, monkeypatch):
+    """Robots on the platform of stones: one foot over its edge, the other inside."""
+    cfg = RewardTermCfg(
+        func=void_landings, weight=1.0, params={"footprint": footprint(G1.feet[0])}
+    )
+    term = void_landings(cfg, env)
+    x, y, _ = grid_terrain(env).terrain_scene.origins_m[0, 2]
+    pos_w = torch.zeros(env.num_envs, 2, 3)
+    pos_w[:, :, 1] = y
+    pos_w[:, 0, 0], pos_w[:, 1, 0] = x, x + 1.25 - 0.038
+    quat_w = torch.zeros(env.num_envs, 2, 4)
+    quat_w[..., 0] = 1.0
+    monkeypatch.setattr("solo.envs.mdp.voids._feet", lambda *_: (pos_w, quat_w))
+    sensor = env.scene["feet_contact"]
+    landed = torch.ones(env.num_envs, 2, dtype=torch.bool)
+    monkeypatch.setattr(sensor, "compute_first_contact", lambda dt: landed)
+
+    def total(what: Any) -> float:
+        feet = SceneEntityCfg("robot")
+        return float(term(env, what, "feet_contact", feet, footprint(G1.feet[0]))[0])
+
+    assert total("count") == 1.0
+    assert 0.3 < total("over") < 0.7
+    assert 0.2 < total("shifted") < 0.8
+
+
+def test_steps_anywhere_cost_nothing_on_average(env, monkeypatch):
+    """Feet on each 5 cm of a row of stones, 40 cm and a gap of 20 cm: a period."""
+    sole = footprint(G1.feet[0])
+    cfg = RewardTermCfg(func=landing_cost, weight=1.0, params={"footprint": sole})
+    term = landing_cost(cfg, env)
+    x, y, _ = grid_terrain(env).terrain_scene.origins_m[0, 2]
+    pos_w = torch.zeros(env.num_envs, 2, 3)
+    pos_w[:, :, 1] = y
+    pos_w[:, 0, 0] = x + 1.25 + 0.6 + 0.05 * torch.arange(12) + 0.037
+    quat_w = torch.zeros(env.num_envs, 2, 4)
+    quat_w[..., 0] = 1.0
+    monkeypatch.setattr("solo.envs.mdp.voids._feet", lambda *_: (pos_w, quat_w))
+    landed = torch.zeros(env.num_envs, 2, dtype=torch.bool)
+    landed[:, 0] = True
+    sensor = env.scene["feet_contact"]
+    monkeypatch.setattr(sensor, "compute_first_contact", lambda dt: landed)
+
+    def cost() -> torch.Tensor:
+        return term(env, "feet_contact", SceneEntityCfg("robot"), sole)
+
+    assert (cost() == 0.0).all()  # The first touch-down of an episode is no step.
+    pos_w[:, 0, 0] += 0.6
+    whole = cost()
+    assert float(whole.mean()) == pytest.approx(0.0, abs=1e-6)
+    assert float(whole.max()) > 0.2
+    assert float(whole.min()) < -0.2
+    assert (cost() == 0.0).all()  # Tapping on the spot.
+    pos_w[:, 0, 0] += 0.15  # Half a full step.
+    half = cost()
+    assert torch.allclose(half, 0.5 * whole.roll(-3), atol=1e-6)
+
+
+def test_an_edge_under_the_sole_does_not_carry_it():
+    """On stairs: in the middle of a tread, and half over its edge."""
+    scene = TerrainSceneCfg(
+        ("stairs_up_35",), num_levels=1, border_m=4.0, difficulty=0.5
+    ).build()
+    feet = FootVoids(scene, footprint(G1.feet[0]), "cpu")
+    level = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+
+    def unsupported(x: float) -> float:
+        return float(feet.unsupported(torch.tensor([[x, 0.0, 0.0]]), level))
+
+    # The platform ends at 1.25, a step of 35 cm follows. The sole is 25 cm of lattice.
+    assert unsupported(1.25 + 0.175 - 0.038) == 0.0
+    assert unsupported(1.25 - 0.038) == pytest.approx(0.5, abs=0.11)
+    assert float(feet.share(torch.tensor([[1.25, 0.0, 0.0]]), level)) == 0.0

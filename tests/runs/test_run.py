@@ -1,0 +1,148 @@
+"""A run is opened from what it saved and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from copy import deepcopy
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+import yaml
+
+from solo.bundles import shipped_bundle, shipped_teacher
+from solo.errors import SoloError
+from solo.robots.g1 import G1
+from solo.runs import open_run
+from solo.runs.run import Run
+from solo.runs.saved import profile_from, restore
+from solo.stages.train import plain
+from solo.tasks.env_cfg import make_stage_env_cfg
+from solo.tasks.profiles import LAPTOP, PROFILES, SMOKE, Profile, StageCfg
+from tests.evaluation.runs import write_perceptive_run, write_run
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
+def test_profiles_survive_json(profile):
+    assert profile_from(json.loads(json.dumps(asdict(profile)))) == profile
+
+
+def test_a_profile_with_tuples_over_the_stages_opens():
+    saved = json.loads(json.dumps(asdict(LAPTOP)))
+    for name in ("teacher", "student", "perceptive", "perception", "offline"):
+        del saved[name]
+    saved |= {
+        "num_envs": [512, 256, 128],
+        "iterations": [3000, 1500, 1000],
+        "init_std": 0.8,
+        "student_std": 0.3,
+        "teacher_kl": 0.02,
+        "student_kl": [0.1, 0.02],
+        "teacher_pull": [1.0, 0.04],
+    }
+    opened = profile_from(saved)
+    paper = Profile()
+    assert opened == replace(LAPTOP, perception=paper.perception, offline=paper.offline)
+    opened = profile_from({**saved, "student_kl": 0.1})  # Still older.
+    assert opened.student.desired_kl == opened.perceptive.desired_kl == 0.1
+
+
+def test_settings_that_are_unknown_are_told(caplog):
+    saved = {**asdict(SMOKE), "gravity": 3.7}
+    assert profile_from(saved) == SMOKE
+    assert "profile has settings that this version does not know: gravity = 3.7" in (
+        caplog.text
+    )
+
+
+def test_a_saved_environment_wins_over_todays(caplog):
+    today = make_stage_env_cfg(G1, "teacher", SMOKE)
+    saved = plain(asdict(today))
+    assert plain(asdict(restore(deepcopy(today), saved))) == saved
+    robot = restore(deepcopy(today), saved).scene.entities["robot"]
+    assert robot.articulation == today.scene.entities["robot"].articulation
+    assert not caplog.text
+    saved["rewards"]["fly"]["weight"] = -7.0
+    saved["scene"]["terrain"]["scene"]["variants"] = ["flat", "gap", "boxes"]
+    del saved["rewards"]["feet_slide"]
+    saved["rewards"]["energy"]["params"]["gone"] = 3
+    restored = restore(deepcopy(today), saved)
+    assert restored.rewards["fly"].weight == -7.0
+    assert restored.rewards["fly"].func is today.rewards["fly"].func
+    assert restored.scene.terrain.scene.variants == ("flat", "gap", "boxes")
+    assert "feet_slide" not in restored.rewards
+    assert "env.rewards.energy.params has settings that this" in caplog.text
+    saved["rewards"]["mine"] = {"func": "my_package:mine", "weight": 1.0, "params": {}}
+    with pytest.raises(SoloError, match=r"env\.rewards has mine"):
+        restore(deepcopy(today), saved)
+
+
+def test_the_shipped_teacher_opens_by_name():
+    run = open_run("shipped-teacher")
+    assert run.folder == shipped_teacher()
+    assert (run.stage, run.iteration, run.robot.name) == ("teacher", 200, "g1")
+    assert run.profile.teacher == StageCfg(256, 3000, init_std=0.8)
+    assert run.agent.actor["ame_cfg"]["map_stride"] == 2  # Not as the laptop's today.
+    weights = run.state["actor_state_dict"]
+    for name, value in run.networks.actor.state_dict().items():
+        assert torch.equal(value, weights[name]), name
+    assert run.networks.normalisers.keys() == {"teacher"}
+    cfg = run.env_cfg()
+    saved = yaml.safe_load((run.folder / "params" / "env.yaml").read_text())
+    assert list(cfg.rewards) == list(saved["rewards"])
+    assert (cfg.decimation, cfg.scene.num_envs) == (4, 256)
+
+
+def test_the_shipped_policy_opens_by_name():
+    run = open_run("shipped")
+    assert run.path == shipped_bundle()
+    assert run.is_bundle
+    assert run.stage == "perceptive"
+    assert run.networks.teacher is None
+    assert run.networks.normalisers.keys() == {"student", "reconstructor"}
+    with pytest.raises(SoloError, match="has no environment"):
+        run.env_cfg()
+
+
+@pytest.mark.parametrize("stage", ["teacher", "student"])
+def test_networks_are_those_that_were_saved(stage, tmp_path):
+    run = open_run(write_run(tmp_path / "run", stage))
+    weights = torch.load(run.path)["actor_state_dict"]
+    for name, value in run.networks.actor.state_dict().items():
+        assert torch.equal(value, weights[name]), name
+    assert (run.networks.student is None) == (stage == "teacher")
+
+
+def test_a_perceptive_run_has_a_reconstructor_and_its_camera(tmp_path):
+    run = open_run(write_perceptive_run(tmp_path / "run"))
+    reconstructor = run.networks.reconstructor
+    assert reconstructor is not None
+    camera = run.robot.depth_camera
+    shape = (camera.output_height, camera.output_width)
+    assert shape == reconstructor.io.depth_shape
+
+
+@pytest.mark.parametrize("problem", ["missing", "unknown", "foreign", "other size"])
+def test_networks_that_cannot_be_built_get_one_line(tmp_path, problem):
+    folder = write_run(tmp_path / "run", "teacher")
+    file = folder / "params" / "agent.yaml"
+    agent = yaml.safe_load(file.read_text())
+    if problem == "unknown":
+        agent["actor"]["dropout"] = 0.1
+    if problem == "foreign":
+        agent["actor"]["class_name"] = "antigravity:Model"
+    if problem == "other size":
+        agent["actor"]["hidden_dims"] = [3]
+    file.write_text(yaml.safe_dump(agent))
+    if problem == "missing":
+        shutil.rmtree(folder / "params")
+    expected = {
+        "missing": "Cannot read",
+        "unknown": "dropout",
+        "foreign": "not one of ours",
+        "other size": "size mismatch",
+    }[problem]
+    with pytest.raises(SoloError, match=expected) as error:
+        Run.open(folder / "model_3.pt").networks  # noqa: B018 - Builds them.
+    assert "\n" not in str(error.value)
