@@ -18,9 +18,10 @@ from solo.envs.mdp import (
     SoftVoidsCfg,
     find_soft_voids,
     landing_cost,
+    start_on_row,
     void_landings,
 )
-from solo.envs.mdp.soft_voids import FootVoids
+from solo.envs.mdp.soft_voids import FootVoids, yaw_of
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.envs.rewards_cfg import footprint
@@ -209,6 +210,9 @@ def test_commands_lead_along_the_rows():
     env.reset()
     term: Any = env.command_manager.get_term(COMMAND)
     has_holes = grid_terrain(env).terrain_types > 0
+    assert (
+        term.heading_target[grid_terrain(env).terrain_types == 2].sin().abs() < 1e-5
+    ).all()
     quarters = term.heading_target / (math.pi / 2.0)
     assert torch.allclose(quarters[has_holes], quarters[has_holes].round(), atol=1e-5)
     assert not torch.allclose(quarters[~has_holes], quarters[~has_holes].round())
@@ -245,13 +249,12 @@ def test_landings_are_counted_where_holes_are(env, voids, monkeypatch):
 
 
 def test_steps_anywhere_cost_nothing_on_average(env, monkeypatch):
-    """Feet on each 5 cm of a row of stones, 40 cm and a gap of 20 cm: a period."""
+    """Feet on each 5 cm of a period of stones, 40 cm and gaps of 20 cm, both ways."""
     sole = footprint(G1.feet[0])
     cfg = RewardTermCfg(func=landing_cost, weight=1.0, params={"footprint": sole})
     term = landing_cost(cfg, env)
     x, y, _ = grid_terrain(env).terrain_scene.origins_m[0, 2]
     pos_w = torch.zeros(env.num_envs, 2, 3)
-    pos_w[:, :, 1] = y
     pos_w[:, 0, 0] = x + 1.25 + 0.6 + 0.05 * torch.arange(12) + 0.037
     quat_w = torch.zeros(env.num_envs, 2, 4)
     quat_w[..., 0] = 1.0
@@ -265,15 +268,48 @@ def test_steps_anywhere_cost_nothing_on_average(env, monkeypatch):
         return term(env, "feet_contact", SceneEntityCfg("robot"), sole)
 
     assert (cost() == 0.0).all()  # The first touch-down of an episode is no step.
-    pos_w[:, 0, 0] += 0.6
-    whole = cost()
-    assert float(whole.mean()) == pytest.approx(0.0, abs=1e-6)
-    assert float(whole.max()) > 0.2
-    assert float(whole.min()) < -0.2
+    whole = []
+    for beside in range(12):  # From the middle of a row to that of the next one.
+        pos_w[:, 0, 0] += 0.6 * (-1) ** beside
+        pos_w[:, 0, 1] = y + 0.05 * beside + 0.001
+        whole.append(cost())
+    assert float(torch.stack(whole).mean()) == pytest.approx(0.0, abs=1e-6)
+    assert float(whole[0].min()) < -0.2  # In the middle of a stone.
+    assert float(whole[6].mean()) > 0.1  # Between two rows.
     assert (cost() == 0.0).all()  # Tapping on the spot.
     pos_w[:, 0, 0] += 0.15  # Half a full step.
     half = cost()
-    assert torch.allclose(half, 0.5 * whole.roll(-3), atol=1e-6)
+    assert torch.allclose(half, 0.5 * whole[-1].roll(-3), atol=1e-6)
+
+
+def test_starts_lead_along_the_row(env, voids):
+    """Anywhere on the row while holes are filled, else on the platform."""
+    terrain, data = grid_terrain(env), env.sim.data
+    on_stones = (terrain.terrain_types == 2).nonzero().flatten()
+
+    def starts() -> tuple[torch.Tensor, torch.Tensor]:
+        env.reset()
+        data.qvel[on_stones, :2] = data.qpos[on_stones, :2] * 0.0 + torch.tensor(
+            [0.5, 0.0]
+        )
+        heading = yaw_of(data.qpos[on_stones, 3:7])
+        start_on_row(env, on_stones, share=1.0)
+        turned = yaw_of(data.qpos[on_stones, 3:7]) - heading
+        expected = 0.5 * torch.stack((turned.cos(), turned.sin()), dim=1)
+        assert torch.allclose(data.qvel[on_stones, :2], expected, atol=1e-5)
+        place = data.qpos[on_stones, :2] - env.scene.env_origins[on_stones, :2]
+        assert (place[:, 1].abs() < 0.11).all()
+        return place[:, 0], yaw_of(data.qpos[on_stones, 3:7])
+
+    x, yaw = starts()
+    assert (yaw.sin().abs() < 0.06).all()
+    assert x.abs().max() > 1.3  # Of twelve draws within 3 m.
+    beyond = x.abs() > 1.8
+    assert (yaw.cos()[beyond] * x[beyond] < 0.0).all()  # Towards the middle.
+    voids.rungs[:, voids.columns] = 1
+    x, yaw = starts()
+    assert (x.abs() < 0.51).all()
+    assert (yaw.sin().abs() < 0.06).all()
 
 
 def test_an_edge_under_the_sole_does_not_carry_it():

@@ -140,10 +140,13 @@ def find_motions(
 
 
 def add_rows(cfg: ManagerBasedRlEnvCfg, share: float) -> None:
-    """Steer robots along the rows of stones; see `solo.envs.mdp.row_command`."""
+    """Let robots start and walk along the rows of stones; see `solo.envs.mdp.rows`."""
     command = cfg.commands[COMMAND]
     settings = {f.name: getattr(command, f.name) for f in fields(command)}
     cfg.commands[COMMAND] = mdp.RowCommandCfg(**settings, along_rows=share)
+    cfg.events["start_on_row"] = EventTermCfg(
+        func=mdp.start_on_row, mode="reset", params={"share": share}
+    )
 
 
 def add_soft_voids(cfg: ManagerBasedRlEnvCfg, holes: HolesCfg, robot: RobotCfg) -> None:

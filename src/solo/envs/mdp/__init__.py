@@ -34,7 +34,7 @@ from solo.envs.mdp.rewards import (
     track_lin_vel_xy_exp,
     undesired_contacts,
 )
-from solo.envs.mdp.row_command import RowCommandCfg
+from solo.envs.mdp.rows import RowCommandCfg, start_on_row
 from solo.envs.mdp.soft_voids import SoftVoidsCfg
 from solo.envs.mdp.terminations import (
     body_contact,
@@ -92,6 +92,7 @@ __all__ = [
     "reset_to_reference",
     "single_stance",
     "soft_levels",
+    "start_on_row",
     "stride",
     "swing_lift",
     "termination_penalty",

@@ -79,6 +79,9 @@ EDGE_M = 0.05
 SHIFTS_M = (-0.25, -0.15, -0.05, 0.05, 0.15, 0.25)
 """A foot shifted along its own x by these lands where a blind robot might."""
 
+PLACES_M = (*((x, 0.0) for x in SHIFTS_M), *((0.0, y) for y in (-0.2, -0.1, 0.1, 0.2)))
+"""Places around a foot, along its own x and y, with which its own is compared."""
+
 
 class FootVoids:
     """How much of each sole is over a hole, now or if the foot were elsewhere."""
@@ -103,27 +106,29 @@ class FootVoids:
         """
         lead = pos_w.shape[:-1]
         pos, quat = pos_w.reshape(-1, 3), quat_w.reshape(-1, 4)
-        pos = _ahead(pos, quat, shift_m)
+        if shift_m != 0.0:
+            pos = _moved(pos, quat, shift_m)
         depth = self._map.sample(pos.contiguous(), quat.contiguous())
         return (depth + pos[:, 2, None, None]).mean(dim=(1, 2)).view(lead)
 
-    def unsupported(
-        self, pos_w: torch.Tensor, quat_w: torch.Tensor, shift_m: float = 0.0
-    ) -> torch.Tensor:
+    def unsupported(self, pos_w: torch.Tensor, quat_w: torch.Tensor) -> torch.Tensor:
         """Share of soles [N] over holes, or `EDGE_M` below their highest point.
 
         Arguments as in `share`.
         """
-        pos = _ahead(pos_w, quat_w, shift_m)
-        ground = self._ground.sample(pos.contiguous(), quat_w.contiguous()).flatten(1)
+        pos, quat = pos_w.contiguous(), quat_w.contiguous()
+        ground = self._ground.sample(pos, quat).flatten(1)
         below = ground < ground.amax(dim=1, keepdim=True) - EDGE_M
-        return torch.maximum(below.float().mean(dim=1), self.share(pos, quat_w))
+        return torch.maximum(below.float().mean(dim=1), self.share(pos, quat))
 
-    def shifted_unsupported(
+    def unsupported_around(
         self, pos_w: torch.Tensor, quat_w: torch.Tensor
     ) -> torch.Tensor:
-        """Mean of the same soles at `SHIFTS_M`."""
-        shares = [self.unsupported(pos_w, quat_w, shift) for shift in SHIFTS_M]
+        """Mean of the same soles at `PLACES_M`."""
+        shares = [
+            self.unsupported(_moved(pos_w, quat_w, *place), quat_w)
+            for place in PLACES_M
+        ]
         return torch.stack(shares).mean(dim=0)
 
     def shifted_share(self, pos_w: torch.Tensor, quat_w: torch.Tensor) -> torch.Tensor:
@@ -132,16 +137,22 @@ class FootVoids:
         return torch.stack(shares).mean(dim=0)
 
 
-def _ahead(pos: torch.Tensor, quat: torch.Tensor, shift_m: float) -> torch.Tensor:
-    """Positions [N, 3] moved ahead along the heading of quaternions [N, 4]."""
-    if shift_m == 0.0:
-        return pos
-    w, x, y, z = quat.unbind(-1)
-    yaw = torch.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+def _moved(
+    pos: torch.Tensor, quat: torch.Tensor, ahead_m: float, aside_m: float = 0.0
+) -> torch.Tensor:
+    """Positions [N, 3] moved ahead and to the left, by their yaw [N, 4]."""
+    yaw = yaw_of(quat)
+    cos, sin = torch.cos(yaw), torch.sin(yaw)
     pos = pos.clone()
-    pos[:, 0] += shift_m * torch.cos(yaw)
-    pos[:, 1] += shift_m * torch.sin(yaw)
+    pos[:, 0] += ahead_m * cos - aside_m * sin
+    pos[:, 1] += ahead_m * sin + aside_m * cos
     return pos
+
+
+def yaw_of(quat: torch.Tensor) -> torch.Tensor:
+    """Yaw [N] of quaternions [N, 4], wxyz."""
+    w, x, y, z = quat.unbind(-1)
+    return torch.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
 
 
 class SoftVoids:
@@ -174,6 +185,11 @@ class SoftVoids:
         last = len(self.cfg.rungs_m)
         rungs = torch.from_numpy(self.rungs)[levels.cpu(), columns.cpu()]
         return ((rungs == last) | (rungs < 0)).to(levels.device)
+
+    def is_filled(self, levels: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        """Whether the holes of patches are filled; those without holes are not."""
+        rungs = torch.from_numpy(self.rungs)[levels.cpu(), columns.cpu()]
+        return (rungs == 0).to(levels.device)
 
     def count(
         self,

@@ -43,7 +43,7 @@ class landing_cost:
     """How badly a sole lands, compared with landing anywhere nearby.
 
     Of each foot that lands, the share of the sole without support (over a hole or an
-    edge) minus the mean share of the same sole shifted (`SHIFTS_M`), times the length
+    edge) minus the mean share of the same sole around it (`PLACES_M`), times the length
     of its step as a share of ``full_step_m``. On stones a robot that steps anywhere
     gets 0 on average, so neither staying on the platform nor tapping on the spot pays;
     with the plain share, robots learn to stay away from stones before they learn to
@@ -82,7 +82,7 @@ class landing_cost:
         step = (pos_w[:, :2] - self._before[rows, feet]).norm(dim=1).nan_to_num(0.0)
         self._before[rows, feet] = pos_w[:, :2]
         bare = self._voids.unsupported(pos_w, quat_w)
-        elsewhere = self._voids.shifted_unsupported(pos_w, quat_w)
+        elsewhere = self._voids.unsupported_around(pos_w, quat_w)
         cost = (bare - elsewhere) * (step / full_step_m).clamp_max(1.0)
         return torch.zeros_like(self.landings).index_add_(0, rows, cost)
 
