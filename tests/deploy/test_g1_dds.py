@@ -360,6 +360,14 @@ def write_until(robot, command, heard, is_stiff: bool) -> None:
     wait_until(is_told, f"the motors were not told to be {is_stiff=}")
 
 
+def write_until_lost(robot, command) -> None:
+    """Repeat a command as a loop does that sees nothing, until it cannot be sent."""
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        robot.write(command)
+        time.sleep(0.02)
+
+
 def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
     contract, model, domain
 ):
@@ -451,17 +459,33 @@ def test_the_loop_damps_when_the_process_that_sends_is_lost(
         assert robot.publisher is not None
         os.kill(robot.publisher.pid, number)
 
-        def write_for_long():
-            for _ in range(100):
-                robot.write(stiff)
-                time.sleep(0.02)
-
         with pytest.raises(RuntimeError, match="is lost"):
-            write_for_long()
-        wait_until(lambda: not heard[-1][1], "no damping", 1.0)
+            write_until_lost(robot, stiff)
+        wait_until(lambda: not heard[-1][1], "no damping")
         robot.close()
         last_stiff_s = max(now for now, is_stiff in heard if is_stiff)
         assert heard[-1][0] - last_stiff_s > 0.9
+
+
+def test_the_process_that_sends_damps_when_it_is_told_to_end(contract, model, domain):
+    joints, zeros = contract.joints, np.zeros(25)
+    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+    with (
+        simulated_g1(model, domain),
+        connected(contract, domain) as robot,
+        heard_commands(domain) as heard,
+    ):
+        write_until(robot, stiff, heard, True)
+        assert robot.publisher is not None
+        os.kill(robot.publisher.pid, signal.SIGTERM)
+        wait_until(lambda: not heard[-1][1], "no damping")
+        begin = len(heard)
+        wait_until(lambda: problems_of(robot), "the loop hears nothing of it")
+        assert "told to end" in problems_of(robot)["watchdog"]
+        with pytest.raises(RuntimeError, match="is lost"):  # It leaves when it is done.
+            write_until_lost(robot, stiff)
+        assert not any(is_stiff for _, is_stiff in heard[begin:])
+        assert heard[-1][0] - heard[begin][0] > 0.9
 
 
 def test_another_program_that_begins_to_command_is_seen(contract, model, domain):
