@@ -12,7 +12,7 @@ from solo.deploy.runtime import RuntimeCfg
 from solo.deploy.safety import Reaction, SafetyCfg
 from solo.deploy.watches import TargetLimiter
 
-from .helpers import PERIOD_S, Rig, healthy
+from .helpers import PERIOD_S, Rig, healthy, tiny_contract
 
 
 @pytest.fixture
@@ -342,6 +342,27 @@ def test_actions_that_alternate_are_slowed_at_once_and_then_damped():
     assert rig.runtime.phase == Phase.DAMPING
     assert rig.runtime.recorder.fault_counts == {"action_rate": 1}
     assert rig.runtime.limiter.num_slowed == 3
+    rig.close()
+
+
+@pytest.mark.parametrize("phase", [Phase.STAND_UP, Phase.WALKING])
+def test_no_command_asks_a_motor_for_more_torque_than_it_has(phase):
+    """The robot is held where it is: PD control pulls at the knee, which has 3 Nm."""
+    contract = tiny_contract()
+    limit = np.array([100.0, 3.0, 100.0])
+    joints = dataclasses.replace(contract.joints, effort_limit=limit)
+    rig = Rig(contract=dataclasses.replace(contract, joints=joints))
+    rig.robot.joint_pos = np.array([0.1, -0.3, 0.3])
+    if phase == Phase.WALKING:
+        rig.walk()
+    else:
+        rig.operator.request = Request.STAND_UP
+        rig.tick(8)
+    assert rig.runtime.phase == phase
+    sent = rig.robot.commands
+    torque = np.array([c.kp * (c.q - rig.robot.joint_pos) for c in sent])
+    assert np.abs(torque).max(axis=0)[1] == pytest.approx(3.0)
+    assert rig.runtime.limiter.num_clipped > 0
     rig.close()
 
 
