@@ -182,12 +182,20 @@ def test_arrows_and_function_keys_mean_nothing(keyboard):
     for keys in (b"\x1b[A", b"\x1bOB", b"\x1b[1;5C", b"\x1b[2~", b"\x1b[15~", b"w"):
         os.write(ours, keys)
     wait_for(keyboard, lambda i: asked.append(i.request) or i.velocity[0] == 0.1)
-    os.write(ours, b"\x1b[2")  # In two pieces.
-    os.write(ours, b"~w")
-    wait_for(keyboard, lambda i: asked.append(i.request) or i.velocity[0] == 0.2)
     time.sleep(2 * Keyboard.POLL_S)
     asked.append(keyboard.read(0.0).request)
     assert set(asked) == {Request.NONE}
+
+
+def test_an_arrow_may_come_in_two_pieces():
+    keyboard = Keyboard()
+    for data in (b"\x1b[2", b"~w", b""):
+        keyboard._handle(data)
+    found = keyboard.read(0.0)
+    assert (found.request, found.velocity[0]) == (Request.NONE, 0.1)
+    for data in (b"\x1b[2", b""):  # Nothing follows in time.
+        keyboard._handle(data)
+    assert keyboard.read(0.0).request == Request.STOP
 
 
 class RemoteRobot:

@@ -137,7 +137,7 @@ def test_a_run_can_be_watched_in_the_browser(bundle, tmp_path, capsys, monkeypat
     def put(self, tick):
         real_put(self, tick)
         if len(states) == 0 and tick.stats.num_ticks >= 20:
-            with urllib.request.urlopen(self.url + "state", timeout=20.0) as answer:
+            with urllib.request.urlopen(self.url + "state", timeout=60.0) as answer:
                 states.append(json.loads(answer.read()))
 
     monkeypatch.setattr(Dashboard, "put", put)

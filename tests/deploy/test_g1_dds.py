@@ -84,10 +84,17 @@ def simulated_g1(model, domain: int, *options: str):
         process.wait()
 
 
+def patient_cfg(domain: int) -> G1Cfg:
+    """A simulated robot on a machine that may be busy."""
+    return G1Cfg(
+        interface="lo", domain_id=domain, connect_timeout_s=60.0, service_timeout_s=60.0
+    )
+
+
 @contextmanager
 def connected(contract, domain: int, **options):
-    options = {"watchdog_s": 5.0, **options}
-    cfg = G1Cfg(interface="lo", domain_id=domain, connect_timeout_s=20.0, **options)
+    options = {"watchdog_s": 600.0, **options}
+    cfg = replace(patient_cfg(domain), **options)
     robot = G1Robot(contract.joints, cfg)
     robot.start()
     try:
@@ -185,7 +192,7 @@ def test_wrists_go_to_zero_slowly_from_where_they_were(contract):
 
 def test_stands_over_dds_and_damps_when_the_robot_falls_silent(contract, model, domain):
     with (
-        simulated_g1(model, domain) as process,
+        simulated_g1(model, domain, "--wait", "60") as process,
         connected(contract, domain) as robot,
     ):
         runtime = stand(contract, robot, 4.0)
@@ -206,7 +213,7 @@ def test_stands_for_20_s_while_5_percent_of_the_messages_are_lost(
     contract, model, domain
 ):
     with (
-        simulated_g1(model, domain, "--drop", "0.05"),
+        simulated_g1(model, domain, "--drop", "0.05", "--wait", "60"),
         connected(contract, domain) as robot,
     ):
         runtime = stand(contract, robot, 23.0)
@@ -258,7 +265,7 @@ def test_a_fault_of_the_robot_is_seen(contract, hanging, injected, fault, phase)
     cfg = RuntimeCfg(start=Phase.STAND_UP, stand_up_s=60.0, safety=safety)
     policy = StandPolicy(contract.joints)
     runtime = Runtime(contract, robot, policy, ScriptedOperator(), None, cfg)
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + 60.0
 
     def tick(num: int) -> None:
         for _ in range(num):
@@ -271,7 +278,7 @@ def test_a_fault_of_the_robot_is_seen(contract, hanging, injected, fault, phase)
         assert not runtime.recorder.fault_counts
         assert runtime.phase == Phase.STAND_UP
         sim.fault = InjectedFault(injected)
-        tick(500)
+        tick(3000)
     finally:
         sim.fault = InjectedFault()
     assert runtime.recorder.fault_counts == {fault: 1}
@@ -281,6 +288,28 @@ def test_a_fault_of_the_robot_is_seen(contract, hanging, injected, fault, phase)
     while robot.num_states < seen or robot._battery < 50.0:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_the_verb_injects_a_fault(contract, domain):
+    words = ["sim-robot", "--domain", str(domain), "--fault", "motor_error"]
+    process = subprocess.Popen(
+        [sys.executable, "-um", "solo.cli.main", *words, "--fault-at", "0"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Simulated G1 on lo")
+        with connected(contract, domain) as robot:
+            cfg = RuntimeCfg(start=Phase.STAND_UP, safety=PATIENT)
+            policy = StandPolicy(contract.joints)
+            runtime = Runtime(contract, robot, policy, ScriptedOperator(), None, cfg)
+            runtime.tick(time.monotonic())
+        assert [fault.name for fault in runtime.faults] == ["motor_error"]
+        assert "left_knee_joint reports error 0x200" in runtime.faults[0].message
+        assert runtime.phase == Phase.DAMPING
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_domain_is_given_to_one_program_at_a_time(monkeypatch):
@@ -309,20 +338,26 @@ def test_the_simulated_g1_obeys_only_sound_commands(contract, model, domain):
     corrupt, other_mode = sound.copy(), command.copy()
     corrupt["motor_cmd"]["q"][3] = 1.0
     other_mode["mode_machine"] = 4
-    with simulated_g1(model, domain, "--seconds", "4", "--motion", "off") as process:
-        connection = Connection("lo", domain)
-        writer = connection.writer(COMMAND_TOPIC, g1_idl.LowCmd)
-        end = time.monotonic() + 3.0
-        while time.monotonic() < end:
-            writer.write(g1_idl.EncodedCommand(corrupt))
-            time.sleep(0.01)
-            writer.write(g1_idl.EncodedCommand(messages.seal(other_mode)))
-            time.sleep(0.01)
-        assert process.stdout is not None
-        words = process.stdout.readline().split()
-        connection.close()
-    assert int(words[1]) == 0
-    assert int(words[3]) > 10
+    sim = SimG1(SimRobot.from_file(model), "lo", domain, motion="off")
+    connection = Connection("lo", domain)
+    writer = connection.writer(COMMAND_TOPIC, g1_idl.LowCmd)
+
+    def write_until_heard(record) -> None:
+        def is_heard() -> bool:
+            writer.write(g1_idl.EncodedCommand(record))
+            return sim.num_refused + sim.num_commands > before
+
+        before = sim.num_refused + sim.num_commands
+        wait_until(is_heard, "nothing is heard")
+
+    for _ in range(5):
+        write_until_heard(corrupt)
+        write_until_heard(messages.seal(other_mode))
+    assert sim.num_commands == 0
+    write_until_heard(sound)
+    wait_until(lambda: sim.num_commands > 0, "a sound command is not obeyed")
+    connection.close()
+    sim.close()
 
 
 @contextmanager
@@ -343,7 +378,7 @@ def heard_commands(domain: int):
     connection.close()
 
 
-def wait_until(condition, what: str, timeout_s: float = 20.0) -> None:
+def wait_until(condition, what: str, timeout_s: float = 60.0) -> None:
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, what
@@ -360,6 +395,14 @@ def write_until(robot, command, heard, is_stiff: bool) -> None:
     wait_until(is_told, f"the motors were not told to be {is_stiff=}")
 
 
+def write_until_lost(robot, command) -> None:
+    """Repeat a command as a loop does that sees nothing, until it cannot be sent."""
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        robot.write(command)
+        time.sleep(0.02)
+
+
 def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
     contract, model, domain
 ):
@@ -367,14 +410,14 @@ def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
     stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with (
         simulated_g1(model, domain),
-        connected(contract, domain, watchdog_s=2.0) as robot,
+        connected(contract, domain, watchdog_s=4.0) as robot,
         heard_commands(domain) as heard,
     ):
         write_until(robot, stiff, heard, True)
         assert not problems_of(robot)
         wait_until(lambda: not heard[-1][1], "no damping while the loop hangs")
         wait_until(lambda: problems_of(robot), "the watchdog says nothing")
-        assert "no command for 2.0" in problems_of(robot)["watchdog"]
+        assert "(allowed 4)" in problems_of(robot)["watchdog"]
         begin = len(heard)
         for _ in range(30):  # The loop goes on as if nothing had happened.
             robot.write(stiff)
@@ -395,12 +438,12 @@ def test_closing_damps_for_a_second(contract, model, domain):
         connected(contract, domain) as robot,
     ):
         write_until(robot, stiff, heard, True)
-        begin = len(heard)
+        begin, begin_s = len(heard), time.monotonic()
         robot.close()
+        assert time.monotonic() - begin_s >= g1_publisher.MIN_DAMPING_S
+        wait_until(lambda: not heard[-1][1], "no damping")
         closing = [is_stiff for _, is_stiff in heard[begin:]]
         assert closing == sorted(closing, reverse=True)  # Once damped, damped for good.
-        last_stiff_s = max(now for now, is_stiff in heard if is_stiff)
-        assert heard[-1][0] - last_stiff_s > 0.9
 
 
 @pytest.mark.parametrize(
@@ -447,21 +490,41 @@ def test_the_loop_damps_when_the_process_that_sends_is_lost(
         heard_commands(domain) as heard,
     ):
         write_until(robot, stiff, heard, True)
-        time.sleep(0.5)  # Until the listener knows the loop's own writer as well.
         assert robot.publisher is not None
+        writer = robot.publisher._writer  # The loop's own, which takes over.
+        wait_until(lambda: len(writer.get_matched_subscriptions()) > 1, "not known")
+        begin_s = time.monotonic()
         os.kill(robot.publisher.pid, number)
 
-        def write_for_long():
-            for _ in range(100):
-                robot.write(stiff)
-                time.sleep(0.02)
-
         with pytest.raises(RuntimeError, match="is lost"):
-            write_for_long()
-        wait_until(lambda: not heard[-1][1], "no damping", 1.0)
+            write_until_lost(robot, stiff)
+        wait_until(lambda: not heard[-1][1], "no damping")
+        begin = len(heard)
         robot.close()
-        last_stiff_s = max(now for now, is_stiff in heard if is_stiff)
-        assert heard[-1][0] - last_stiff_s > 0.9
+        assert time.monotonic() - begin_s >= g1_publisher.MIN_DAMPING_S
+        assert not any(is_stiff for _, is_stiff in heard[begin:])
+
+
+def test_the_process_that_sends_damps_when_it_is_told_to_end(contract, model, domain):
+    joints, zeros = contract.joints, np.zeros(25)
+    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+    with (
+        simulated_g1(model, domain),
+        connected(contract, domain) as robot,
+        heard_commands(domain) as heard,
+    ):
+        write_until(robot, stiff, heard, True)
+        assert robot.publisher is not None
+        begin_s = time.monotonic()
+        os.kill(robot.publisher.pid, signal.SIGTERM)
+        wait_until(lambda: not heard[-1][1], "no damping")
+        begin = len(heard)
+        wait_until(lambda: problems_of(robot), "the loop hears nothing of it")
+        assert "told to end" in problems_of(robot)["watchdog"]
+        with pytest.raises(RuntimeError, match="is lost"):  # It leaves when it is done.
+            write_until_lost(robot, stiff)
+        assert time.monotonic() - begin_s >= g1_publisher.MIN_DAMPING_S
+        assert not any(is_stiff for _, is_stiff in heard[begin:])
 
 
 def test_another_program_that_begins_to_command_is_seen(contract, model, domain):
@@ -506,7 +569,7 @@ def test_another_program_on_the_command_topic_is_refused(contract, model, domain
     ):
         joints, zeros = contract.joints, np.zeros(25)
         robot.write(JointCommand(zeros, zeros, joints.kp, joints.kd, zeros))
-        cfg = G1Cfg(interface="lo", domain_id=domain, listen_s=3.0)
+        cfg = replace(patient_cfg(domain), listen_s=60.0)
         with pytest.raises(SoloError, match="Another program"):
             G1Robot(joints, cfg).start()
 
@@ -520,9 +583,9 @@ def test_the_motion_service_is_released_until_no_mode_is_left(contract, model, d
     with simulated_g1(model, domain) as process:
         connection = Connection("lo", domain)
         service = MotionService(connection)
-        assert service.mode(20.0) == "ai"
+        assert service.mode(60.0) == "ai"
         with connected(contract, domain) as robot:
-            assert service.mode(20.0) == ""
+            assert service.mode(60.0) == ""
             robot.write(stiff)
             assert process.stdout is not None
             assert process.stdout.readline().startswith("motors stiff")
@@ -541,8 +604,9 @@ def test_a_motion_service_that_does_not_let_go_is_refused(
     contract, model, domain, motion, line
 ):
     with simulated_g1(model, domain, "--motion", motion):
-        cfg = G1Cfg(interface="lo", domain_id=domain, connect_timeout_s=20.0,
-                    service_timeout_s=1.0 if motion == "silent" else 20.0)  # fmt: skip
+        cfg = patient_cfg(domain)
+        if motion == "silent":
+            cfg = replace(cfg, service_timeout_s=1.0)
         with pytest.raises(SoloError, match=line) as error:
             G1Robot(contract.joints, cfg).start()
         assert "\n" not in str(error.value)
@@ -568,7 +632,7 @@ def test_no_robot_and_another_machine_are_clear_errors(contract, model, domain):
     with pytest.raises(SoloError, match=r"No state of a G1 on 'lo'"):
         G1Robot(contract.joints, cfg).start()
     with simulated_g1(model, domain):
-        cfg = replace(cfg, connect_timeout_s=20.0, mode_machine=6)
+        cfg = replace(patient_cfg(domain), mode_machine=6)
         with pytest.raises(SoloError, match=r"mode_machine 5.*needs 6"):
             G1Robot(contract.joints, cfg).start()
 

@@ -12,7 +12,7 @@ from solo.deploy.runtime import RuntimeCfg
 from solo.deploy.safety import Reaction, SafetyCfg
 from solo.deploy.watches import TargetLimiter
 
-from .helpers import PERIOD_S, Rig, healthy
+from .helpers import PERIOD_S, Rig, healthy, tiny_contract
 
 
 @pytest.fixture
@@ -345,6 +345,27 @@ def test_actions_that_alternate_are_slowed_at_once_and_then_damped():
     rig.close()
 
 
+@pytest.mark.parametrize("phase", [Phase.STAND_UP, Phase.WALKING])
+def test_no_command_asks_a_motor_for_more_torque_than_it_has(phase):
+    """The robot is held where it is: PD control pulls at the knee, which has 3 Nm."""
+    contract = tiny_contract()
+    limit = np.array([100.0, 3.0, 100.0])
+    joints = dataclasses.replace(contract.joints, effort_limit=limit)
+    rig = Rig(contract=dataclasses.replace(contract, joints=joints))
+    rig.robot.joint_pos = np.array([0.1, -0.3, 0.3])
+    if phase == Phase.WALKING:
+        rig.walk()
+    else:
+        rig.operator.request = Request.STAND_UP
+        rig.tick(8)
+    assert rig.runtime.phase == phase
+    sent = rig.robot.commands
+    torque = np.array([c.kp * (c.q - rig.robot.joint_pos) for c in sent])
+    assert np.abs(torque).max(axis=0)[1] == pytest.approx(3.0)
+    assert rig.runtime.limiter.num_clipped > 0
+    rig.close()
+
+
 def test_a_motor_is_not_asked_for_more_torque_than_it_has(rig):
     """Knee: kp 20, kd 2, 3 Nm; at 0.2 rad and 1 rad/s a target of 0.7 gives 8 Nm."""
     joints = dataclasses.replace(
@@ -456,26 +477,46 @@ def test_the_policy_takes_over_from_the_default_pose_without_a_step(tmp_path):
     rig.close()
 
 
-@pytest.mark.parametrize("phase", [Phase.STAND_UP, Phase.WALKING])
-def test_stop_damps_at_once_and_no_stiff_command_follows(rig, phase):
-    """A signal comes while the tick's own command is on its way to the robot."""
+@pytest.mark.parametrize(
+    ("phase", "device", "method", "is_before"),
+    [
+        (Phase.STAND_UP, "operator", "read", False),
+        (Phase.STAND_UP, "robot", "write", True),
+        (Phase.STAND_UP, "robot", "write", False),
+        (Phase.WALKING, "operator", "read", False),
+        (Phase.WALKING, "policy", "step", False),
+        (Phase.WALKING, "robot", "write", True),
+        (Phase.WALKING, "robot", "write", False),
+    ],
+)
+def test_stop_damps_at_once_and_no_stiff_command_follows(
+    rig, phase, device, method, is_before
+):
+    """A signal comes anywhere in a tick, also while its command is being written."""
     if phase == Phase.WALKING:
         rig.walk()
     else:
         rig.operator.request = Request.STAND_UP
         rig.tick(2)
-    write = rig.robot.write
+    owner, begin = getattr(rig, device), len(rig.robot.commands)
+    real = getattr(owner, method)
 
-    def interrupted(command):
-        rig.robot.write = write
-        rig.runtime.stop()
-        assert rig.is_damped
-        write(command)
+    def interrupted(*args):
+        setattr(owner, method, real)
+        if is_before:
+            rig.runtime.stop()
+        result = real(*args)
+        if not is_before:
+            rig.runtime.stop()
+        if device != "robot":
+            assert rig.is_damped
+        return result
 
-    rig.robot.write = interrupted
+    setattr(owner, method, interrupted)
     rig.tick()
-    assert rig.robot.commands[-2].kp.any()  # It went out after all,
-    assert rig.is_damped  # and was taken back.
+    assert rig.is_damped
+    sent = [bool(command.kp.any()) for command in rig.robot.commands[begin:]]
+    assert sent == sorted(sent, reverse=True)  # Once damped, damped for good.
     assert not rig.tick()
     assert rig.runtime.phase == Phase.STOPPED
     assert rig.is_damped

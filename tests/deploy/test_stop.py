@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from solo.bench.stop import (
+    PATIENCE_S,
     PHASES,
     SIGNALS,
     control_program,
@@ -158,19 +159,18 @@ QUICK = [("stand_up", "SIGHUP"), ("walking", "SIGKILL"), ("hold", "SIGSTOP")]
     ],
 )
 def test_a_signal_damps_the_motors(motors, domain, phase, name):
-    """Generous, for busy machines; `solo bench stop` measures it."""
-    assert measure(motors, domain, phase, name) < 2000.0
+    """However slow the machine is: nothing else would; `solo bench stop` measures."""
+    assert 0.0 < measure(motors, domain, phase, name) < 1e3 * PATIENCE_S
 
 
 def test_ctrl_z_does_nothing_and_sigterm_ends_in_order(motors, domain):
     with control_program(domain, "walking") as process:
-        while (change := motors.next_change(20.0)) is not None and not change[1]:
-            pass
+        assert motors.wait_until_stiff()
         process.send_signal(signal.SIGTSTP)
         assert motors.next_change(1.0) is None  # Still stiff, still running.
         assert ProcessWatch(process.pid).state() == "runs"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30.0) == 0
-        damped = motors.next_change(1.0)
+        assert process.wait(PATIENCE_S) == 0
+        damped = motors.next_change(PATIENCE_S)
         assert damped is not None
         assert not damped[1]

@@ -215,7 +215,9 @@ def test_files_outside_a_result_are_not_put_into_the_page(tmp_path):
         str(strip),
         "failures/text.npz",
         "failures/missing.npz",
+        "failures/loop.npz",
     ]
+    (tmp_path / "r0" / "failures" / "loop.png").symlink_to("loop.png")
     assert not draw(tmp_path, data).find("img")
 
 
@@ -380,6 +382,18 @@ def test_the_command_says_what_it_drew(tmp_path, capsys):
     assert "Wrote" in capsys.readouterr().out
     with pytest.raises(SoloError, match=r"only \.html or \.htm"):
         Report(results=(path,), output=tmp_path / "report.pdf").run()
+    page = path.with_suffix(".html")
+    page.symlink_to(path)
+    with pytest.raises(SoloError, match="is also a result"):
+        Report(results=(path,), output=page).run()
+
+
+def test_a_link_to_itself_is_one_line(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    with pytest.raises(SoloError, match="loop") as error:
+        Report(results=(loop,), output=tmp_path / "report.html").run()
+    assert "\n" not in str(error.value)
 
 
 def test_nothing_heavy_is_imported(tmp_path):

@@ -189,10 +189,14 @@ def test_keys_drive_and_pause(page, browser: Browser):
     wait_for(lambda: walking.controls.wanted == (0.0, 0.0, 0.0), "A stop by a key")
     press(browser, "p")
     wait_for(lambda: walking.controls.paused.value, "The pause")
-    time.sleep(0.5)  # The step under way may end.
+
+    def stands_still() -> bool:
+        before = walking.summarise()["simulated_s"]
+        time.sleep(1.0)
+        return walking.summarise()["simulated_s"] == before
+
+    wait_for(stands_still, "The end of the step under way")
     steps = walking.summarise()["simulated_s"]
-    time.sleep(1.0)
-    assert walking.summarise()["simulated_s"] == steps
     press(browser, "p")
     wait_for(lambda: walking.summarise()["simulated_s"] > steps, "The next step")
     walking.controls.drives.value = False

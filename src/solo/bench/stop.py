@@ -37,8 +37,11 @@ policy balances because the operator is lost."""
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGSTOP")
 
 PATIENCE_S = 60.0
-"""How long a slow computer may take to start a program or to damp. The watchdog waits
-as long: it is not what damps here."""
+"""How long a slow computer may take to start a program or to damp."""
+
+NEVER_S = 3600.0
+"""Limit of everything else that would damp a program which a busy computer lets wait:
+the signal must be what damps here."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,13 @@ class Motors:
         self._changes: queue.Queue[tuple[float, bool]] = queue.Queue()
         self._lines = lines
         threading.Thread(target=self._read, daemon=True).start()
+
+    def wait_until_stiff(self) -> bool:
+        """Wait until the last thing they said is that they are stiff."""
+        while (change := self.next_change(PATIENCE_S)) is not None:
+            if change[1] and self._changes.empty():
+                return True
+        return False
 
     def next_change(self, timeout_s: float) -> tuple[float, bool] | None:
         """Time of the next change and whether they are stiff; None if there is none."""
@@ -179,13 +189,13 @@ def measure(motors: Motors, domain: int, phase: str, name: str) -> float:
         SoloError: Motors were not damped, or became stiff again.
     """
     with control_program(domain, phase) as process:
+        if not motors.wait_until_stiff():
+            raise SoloError(f"The motors did not become stiff before {phase}.")
         time.sleep(random.uniform(0.2, 0.24))  # Anywhere in a control period.
-        while (change := motors.next_change(PATIENCE_S)) is not None and not change[1]:
-            pass
         begin = time.monotonic()
         process.send_signal(getattr(signal, name))
         damped = motors.next_change(PATIENCE_S)
-        if change is None or damped is None or damped[1]:
+        if damped is None:
             raise SoloError(f"{name} in {phase}: the motors were not damped.")
         if damped[0] < begin:
             raise SoloError(f"{name} in {phase}: they were damped before, by a fault.")
@@ -216,7 +226,10 @@ def _drive(wanted: str, domain: int) -> None:
     contract = replace(
         make_contract(json.loads(metadata[POLICY_KEY])), needs_depth=False
     )
-    robot_cfg = G1Cfg("lo", domain, watchdog_s=PATIENCE_S, connect_timeout_s=PATIENCE_S)
+    robot_cfg = G1Cfg(
+        "lo", domain, watchdog_s=NEVER_S, connect_timeout_s=PATIENCE_S,
+        service_timeout_s=PATIENCE_S,
+    )  # fmt: skip
     robot = G1Robot(contract.joints, robot_cfg)
     seen: set[str] = set()
 
@@ -245,15 +258,14 @@ def _drive(wanted: str, domain: int) -> None:
             print(now, robot.publisher.pid, flush=True)
         seen.add(now)
 
-    # What is measured is the way from the signal to the motors; a busy computer may
-    # pause for longer than a robot's.
     safety = SafetyCfg(
-        max_state_age_s=5.0, max_frozen_state_s=5.0, max_pause_s=5.0, min_rate=0.0
-    )
-    stand_up_s = 10.0 if wanted == "stand_up" else 0.5
+        max_state_age_s=NEVER_S, max_frozen_state_s=NEVER_S, max_pause_s=NEVER_S,
+        min_rate=0.0,
+    )  # fmt: skip
+    stand_up_s = NEVER_S if wanted == "stand_up" else 0.5
     session = Session(
         contract, DefaultPose(), robot, None,
-        Script(insist_s=0.1),
+        Script(),
         RuntimeCfg(start=Phase.DAMPING, stand_up_s=stand_up_s, safety=safety),
     )  # fmt: skip
     session.run(on_tick=on_tick)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,7 +40,8 @@ class Report:
         """
         check_picture_path(self.output, (".html", ".htm"))
         check_at_least("max_failures", self.max_failures, 0)
-        if self.output.resolve() in [path.resolve() for path in self.results]:
+        # Unlike `Path.resolve`, it takes a link to itself.
+        if os.path.realpath(self.output) in map(os.path.realpath, self.results):
             raise SoloError(
                 f"The page {str(self.output)!r} is also a result. Choose another "
                 "--output."

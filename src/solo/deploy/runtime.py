@@ -131,7 +131,7 @@ class Runtime:
         self._ramp_start, self._ramp_s = contract.joints.default_pos, 0.0
         self._blend_s = np.inf
         self._times_s: deque[float] = deque(maxlen=RATE_TICKS + 1)
-        self._is_stopping = False
+        self._is_stopping = self._is_writing = False
         self._note = ""
         self.snapshot = self._watch(-np.inf, None, None, None)
         """The last tick; replaced, never changed, so that it can be read anywhere."""
@@ -181,7 +181,8 @@ class Runtime:
     def stop(self) -> None:
         """Damp at once and end the run; may be called from a signal handler."""
         self._is_stopping = True
-        self._write(self._damping)
+        if not self._is_writing:  # Otherwise the damping comes after what is written.
+            self._write(self._damping)
 
     def tick(self, now: float) -> bool:
         """One step at time ``now``; false when the run is over."""
@@ -337,13 +338,21 @@ class Runtime:
             return None
 
     def _write(self, target: JointCommand) -> bool:
+        """Send a command; once the run is being stopped, damping and nothing else.
+
+        `stop` may come anywhere in here, so each of the two first says what it does and
+        then looks at the other: nothing stiff is sent after damping.
+        """
+        self._is_writing = True
         try:
-            self.robot.write(target)
-            if self._is_stopping:  # A signal may have come while it was being written.
-                self.robot.write(self._damping)
+            self.robot.write(self._damping if self._is_stopping else target)
         except Exception as error:
             self._note = f"{type(error).__name__}: {error}"
             return False
+        finally:
+            self._is_writing = False
+        if self._is_stopping and target is not self._damping:
+            return self._write(self._damping)
         return True
 
     def _robot_error(self, message: str) -> Fault:

@@ -157,9 +157,19 @@ class StreamingGraph(PolicyGraph):
         Returns:
             As `PolicyGraph.forward`, and the new tokens and started.
         """
-        seen, state = self.reconstructor.step(image, proprioception, (tokens, started))
-        acted = self.act(seen["height"], seen["velocity"], proprioception, h, c)
-        return *acted, *state
+        newest = self.reconstructor.encode_frame(image)[0]
+        looked = self.reconstructor.look(image, proprioception)
+        # From here without the batch of one: onnxruntime multiplies matrices with fewer
+        # operators around the product.
+        seen, state = self.reconstructor.go_on(
+            newest,
+            None if looked is None else looked[0],
+            proprioception[0],
+            (tokens[0], started[0]),
+        )
+        height, velocity = seen["height"][None], seen["velocity"][None]
+        acted = self.act(height, velocity, proprioception, h, c)
+        return *acted, *(part[None] for part in state)
 
     def initial_state(self) -> tuple[torch.Tensor, ...]:
         """State at the beginning of an episode: zeros."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,9 +80,9 @@ def find_media(run: Run, name: str) -> Path | None:
     places = [folder, folder / "failures", folder / _slug(run.found.policy)]
     for place in places:
         for ending in _MEDIA:
-            path = (place / name).with_suffix(ending).resolve()
+            path = Path(os.path.realpath((place / name).with_suffix(ending)))
             # A file from elsewhere must not put other files of ours into a page.
-            if path.is_relative_to(folder.resolve()) and is_media(path):
+            if path.is_relative_to(os.path.realpath(folder)) and is_media(path):
                 return path
     return None
 

@@ -80,7 +80,7 @@ class Dashboard:
         self._process: Any = None
         self._pipe: Any = None
 
-    def start(self, timeout_s: float = 20.0) -> None:
+    def start(self, timeout_s: float = 60.0) -> None:
         """Start the process and wait until it listens.
 
         Raises:

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -297,10 +297,10 @@ class Publisher:
 def main() -> int:
     """Run until the control program ends."""
     number, parent, interface, domain, hertz, watchdog_s = sys.argv[1:]
-    guard = Guard(float(watchdog_s))
+    told_to_end: list[int] = []
     for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: guard.end("SIGTERM"))
+    signal.signal(signal.SIGTERM, lambda number, _: told_to_end.append(number))
     with suppress(AttributeError, OSError):  # Before the policy, where it is allowed.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(30))
     pipe = socket.socket(fileno=int(number))
@@ -311,7 +311,8 @@ def main() -> int:
         return 1
     gc.collect()
     gc.disable()  # The loop below makes no cycles.
-    publish(guard, pipe, int(parent), connection, 1.0 / float(hertz))
+    guard, period_s = Guard(float(watchdog_s)), 1.0 / float(hertz)
+    publish(guard, pipe, int(parent), connection, period_s, told_to_end)
     return 0
 
 
@@ -321,8 +322,13 @@ def publish(
     parent: int,
     connection: Connection,
     period_s: float,
+    told_to_end: Sequence[int],
 ) -> None:
-    """Repeat what the guard says, until it is over and the robot has come to rest."""
+    """Repeat what the guard says, until it is over and the robot has come to rest.
+
+    A signal handler adds to ``told_to_end`` at any moment; the guard hears of it once a
+    turn, so that what it says and what is sent belong together.
+    """
     from solo.deploy.drivers import g1_idl
 
     writer = connection.writer(COMMAND_TOPIC, g1_idl.LowCmd)
@@ -349,6 +355,8 @@ def publish(
             state = "gone"
         if state == "gone" or os.getppid() != parent:
             guard.end("the control program is gone")
+        elif told_to_end:
+            guard.end("the process that sends the commands was told to end")
         guard.look(time.monotonic(), state == "stopped")
         if guard.reason != reason:
             reason = guard.reason

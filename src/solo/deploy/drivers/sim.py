@@ -52,7 +52,7 @@ class SimProcess:
         self._newest: RobotState | None = None
         self._num_states, self._order = 0, np.zeros(0, dtype=int)
 
-    def start(self, timeout_s: float = 20.0) -> None:
+    def start(self, timeout_s: float = 60.0) -> None:
         """Start the process; a second call does nothing.
 
         Raises:
@@ -130,10 +130,10 @@ class SimulatedRobot:
     def start(self) -> None:
         """Start the process and wait for the first state."""
         self.process.start()
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + 60.0
         while self.process.newest() is None:
             if time.monotonic() > deadline:
-                raise SoloError("The simulated robot sent no state within 5 s.")
+                raise SoloError("The simulated robot sent no state within 60 s.")
             time.sleep(0.005)
 
     def read(self) -> RobotState | None:

@@ -172,13 +172,33 @@ class QueryReconstructor(Reconstructor):
         return_attention: bool = False,
     ) -> tuple[Outputs, State]:
         """Reconstruct from the newest image [B, H, W] and the tokens of older ones."""
-        newest = self.encode_frame(image).unsqueeze(1)  # [B, 1, N, D]
+        newest, seen = self.encode_frame(image), self.look(image, proprioception)
+        return self.go_on(newest, seen, proprioception, state, return_attention)
+
+    def go_on(
+        self,
+        newest: torch.Tensor,
+        seen: torch.Tensor | None,
+        proprioception: torch.Tensor,
+        state: State,
+        return_attention: bool = False,
+    ) -> tuple[Outputs, State]:
+        """What follows the encoder in `step`; here the batch may be left out.
+
+        Args:
+            newest: Visual tokens of the newest image [B, N, D].
+            seen: What to add to the cells' queries [B, cells, D].
+            proprioception: Frames [B, T, P].
+            state: Tokens of older images, and whether there are any.
+            return_attention: Also return where the cells look.
+        """
+        newest = newest.unsqueeze(-3)  # [B, 1, N, D]
         history, started = state
-        shifted = torch.cat([history[:, 1:], newest], dim=1)
-        is_started = started.view(-1, 1, 1, 1) > 0.5
+        shifted = torch.cat([history[..., 1:, :, :], newest], dim=-3)
+        is_started = started[..., None, None, None] > 0.5
         history = torch.where(is_started, shifted, newest.expand_as(history))
-        memory = self.remember(history[:, :: self.io.depth_stride], proprioception)
-        seen = self.look(image, proprioception)
+        window = history[..., :: self.io.depth_stride, :, :]
+        memory = self.remember(window, proprioception)
         outputs = self.decode(memory, seen, return_attention=return_attention)
         return outputs, (history, torch.ones_like(started))
 
@@ -219,9 +239,9 @@ class QueryReconstructor(Reconstructor):
         Returns:
             Memory [B, T * N + T, D].
         """
-        visual = (tokens + self.frame_embedding).flatten(1, 2)
+        visual = (tokens + self.frame_embedding).flatten(-3, -2)
         frames = self.proprioception_mlp(self.normalizer(proprioception))
-        memory = torch.cat([visual, frames + self.step_embedding], dim=1)
+        memory = torch.cat([visual, frames + self.step_embedding], dim=-2)
         for layer in self.encoder_layers:
             memory = layer(memory)
         return self.memory_norm(memory)
@@ -242,25 +262,25 @@ class QueryReconstructor(Reconstructor):
             return_attention: Also return where the cells look.
         """
         every = slice(None) if cells is None else cells
-        queries = self.query_projection(self.cell_features[every]).unsqueeze(0)
+        queries = self.query_projection(self.cell_features[every])  # [cells, D]
         if seen is not None:
             queries = queries + seen
-        velocity_query = self.velocity_query.expand(len(queries), -1, -1)
-        queries = torch.cat([queries, velocity_query], dim=1)  # [1 or B, Q, D]
+        velocity_query = self.velocity_query.expand(*queries.shape[:-2], -1, -1)
+        queries = torch.cat([queries, velocity_query], dim=-2)
         asked = queries
         for layer in self.decoder_layers:
             asked, queries = queries, layer(queries, memory)
         decoded = self.query_norm(queries)  # [B, Q, D]
-        relief = self.height_head(decoded[:, :-1]).squeeze(-1)
+        relief = self.height_head(decoded[..., :-1, :]).squeeze(-1)
         if cells is None:
-            relief = relief.unflatten(1, self.io.map_cells)
+            relief = relief.unflatten(-1, self.io.map_cells)
         outputs = {
             "height": self.to_metres(relief),
-            "velocity": self.velocity_head(decoded[:, -1]),
+            "velocity": self.velocity_head(decoded[..., -1, :]),
         }
         if return_attention:
             weights = self.decoder_layers[-1].weights(asked, memory)  # type: ignore[operator] - A layer of ours.
-            outputs["attention"] = weights[:, :-1]
+            outputs["attention"] = weights[..., :-1, :]
         return outputs
 
     def state_shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -2,7 +2,8 @@
 
 Differences from ``torch.nn.Transformer``: normalisation comes before each sublayer, so
 training needs no warm-up; a decoder layer has cross-attention only, because the paper's
-queries look at the memory and not at each other; there is no dropout.
+queries look at the memory and not at each other; there is no dropout. The batch may be
+left out: a policy for one robot is then made of matrices, see `solo.export.graph`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Attention(nn.Module):
         """Attend.
 
         Args:
-            queries: Queries [B, Q, D], or [1, Q, D] if they are the same for all.
+            queries: Queries [B, Q, D], or [Q, D] if they are the same for all.
             memory: Tokens [B, N, D].
 
         Returns:
@@ -47,24 +48,24 @@ class Attention(nn.Module):
         """
         query, key, value = self._split(queries, memory)
         found = scaled_dot_product_attention(query, key, value)  # [B, heads, Q, d]
-        return self.output(found.transpose(1, 2).flatten(2))
+        return self.output(found.transpose(-3, -2).flatten(-2))
 
     def weights(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """How much each query looks at each token, mean over the heads [B, Q, N]."""
         query, key, _ = self._split(queries, memory)
-        logits = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
-        return torch.softmax(logits, dim=-1).mean(dim=1)
+        logits = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        return torch.softmax(logits, dim=-1).mean(dim=-3)
 
     def _split(
         self, queries: torch.Tensor, memory: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
         """Queries, keys and values as [B, heads, tokens, head_dim]."""
         heads = (self.num_heads, -1)
-        query = self.query(queries).unflatten(2, heads).transpose(1, 2)
-        query = query.expand(memory.shape[0], -1, -1, -1)
-        key, value = self.key_value(memory).chunk(2, dim=2)
-        key = key.unflatten(2, heads).transpose(1, 2)
-        return query, key, value.unflatten(2, heads).transpose(1, 2)
+        query = self.query(queries).unflatten(-1, heads).transpose(-3, -2)
+        query = query.expand(*memory.shape[:-2], -1, -1, -1)
+        key, value = self.key_value(memory).chunk(2, dim=-1)
+        key = key.unflatten(-1, heads).transpose(-3, -2)
+        return query, key, value.unflatten(-1, heads).transpose(-3, -2)
 
 
 class EncoderLayer(nn.Module):
@@ -93,7 +94,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(dim, ff_dim)
 
     def forward(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """Decoded queries [B, Q, D]; the queries may be [1, Q, D]."""
+        """Decoded queries [B, Q, D]; the queries may be [Q, D]."""
         queries = queries + self.attention(self.norm(queries), memory)
         return queries + self.feed_forward(queries)
 
