@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,6 +31,9 @@ _HEADER_EVERY = 25
 
 class ConsoleLogger(Logger):
     """rsl_rl's logger with a table on the terminal instead of a page per iteration."""
+
+    after_iteration: Callable[[int], None] | None = None
+    """Called with the iteration when its line is printed."""
 
     def log(self, it: int, start_it: int, total_it: int, **values: Any) -> None:  # type: ignore[override] - rsl_rl's has each value by name.
         """Write all values to TensorBoard and a line to the terminal."""
@@ -59,6 +62,8 @@ class ConsoleLogger(Logger):
             f"{timedelta(seconds=round(left))}",
         )
         print("".join(f"{cell:>10}" for cell in cells), flush=True)
+        if self.after_iteration is not None:
+            self.after_iteration(it)
 
     def _episode_mean(self, key: str, factor: float) -> float | None:
         """Mean over the episodes that ended in this iteration."""

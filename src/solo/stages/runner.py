@@ -33,6 +33,7 @@ from solo.robots import get_robot
 from solo.runs.run import load_checkpoint
 from solo.sim.native import NativeSimulation
 from solo.sim.threads import stepping_threads
+from solo.stages.clips import write_clip
 from solo.stages.console import ConsoleLogger
 from solo.stages.env_snapshot import EnvSnapshots
 from solo.stages.learner_state import (
@@ -78,6 +79,7 @@ class Runner(OnPolicyRunner):
     """Trains, and saves everything that going on needs."""
 
     env: VecEnv
+    logger: ConsoleLogger
 
     def __init__(
         self,
@@ -130,6 +132,23 @@ class Runner(OnPolicyRunner):
         self.gpu_local_rank = processes.local_rank
         self.gpu_global_rank = processes.rank
         self.cfg["multi_gpu"] = join_cpu_processes(processes)
+
+    def film(self, interval: int) -> None:
+        """From now on, write a clip of the robot every so many iterations.
+
+        It walks at the mean terrain level of the training, on other terrain.
+        """
+        folder = Path(self.logger.log_dir)  # type: ignore[arg-type]
+
+        def write(iteration: int) -> None:
+            if iteration % interval == 0:
+                terrain = grid_terrain(self.env.unwrapped)
+                level = float(terrain.terrain_levels.float().mean())
+                difficulty = level / max(1, terrain.cfg.scene.num_levels - 1)
+                state = {**self.alg.save(), "iter": iteration, "infos": {}}
+                write_clip(folder, state, difficulty)
+
+        self.logger.after_iteration = write
 
     def save(self, path: str, infos: dict | None = None) -> None:
         """Write a checkpoint and the histograms of the levels."""

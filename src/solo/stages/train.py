@@ -122,7 +122,7 @@ def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
                 write_params(plan.output, plan.env_cfg, asdict(plan.agent))
         env = make_env(plan.env_cfg, plan.device)
         try:
-            return _learn(plan, env)
+            return _learn(plan, env, cfg.clip_interval)
         finally:
             env.close()
             leave_processes()
@@ -291,7 +291,7 @@ def _name_starts(cfg: TrainCfg, agent: AgentCfg) -> dict[str, Any]:
     return record
 
 
-def _learn(plan: _Plan, env: Any) -> dict[str, Any]:
+def _learn(plan: _Plan, env: Any, clip_interval: int | None) -> dict[str, Any]:
     printed = io.StringIO()
     learning = asdict(plan.agent)
     if learning["algorithm"]["amp_cfg"] is not None:
@@ -306,6 +306,8 @@ def _learn(plan: _Plan, env: Any) -> dict[str, Any]:
         (plan.output / PARAMS / "networks.txt").write_text(printed.getvalue())
     if plan.start is not None:
         plan.start.load(runner)
+    if clip_interval is not None:
+        runner.film(clip_interval)
     iterations = plan.agent.max_iterations
     left = iterations - runner.current_learning_iteration
     if left <= 0:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tyro.conf import Suppress
 
 from solo.errors import FieldError, SoloError
+from solo.gl import INSTALL_HINT, has_gl
 from solo.terrains.variants import get_variant
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _WITH_RESUME = {
     "num_envs",
     "device",
     "logger",
+    "clip_interval",
     "json",
     "change_env",
 }
@@ -78,6 +80,9 @@ class TrainCfg:
     omitted."""
     logger: Literal["tensorboard", "wandb"] | None = None
     """Where to log the curves; tensorboard if omitted, or as the resumed run."""
+    clip_interval: int | None = None
+    """Write a short film of the robot to clips/ in the run's folder every so many
+    iterations; none if omitted."""
     overrides: Suppress[dict[str, Any]] = field(default_factory=dict)
     """Path of any setting to another value, e.g. ``env.rewards.fly.weight``: -1."""
     terrain: Suppress[Terrain | None] = None
@@ -94,9 +99,14 @@ class TrainCfg:
         Raises:
             SoloError: A value is impossible, or two of them contradict each other.
         """
-        for name in ("iterations", "num_envs"):
+        for name in ("iterations", "num_envs", "clip_interval"):
             _check_count(name, getattr(self, name), 1)
         _check_count("seed", self.seed, 0)
+        if self.clip_interval is not None and not has_gl():
+            raise FieldError(
+                "clip_interval",
+                f"needs OpenGL without a screen: {INSTALL_HINT}. Or leave it out.",
+            )
         for name in self.terrain_weights:
             get_variant(name)
         if self.resume is not None:
