@@ -1,7 +1,7 @@
 """Short films of the robot during training, each made by a process of its own.
 
-That process gets a copy of the policy and nothing else: whatever happens in it, the
-training goes on as if there were no clips.
+That process gets a copy of the policy and nothing else, so clips can neither change nor
+break a training.
 """
 
 from __future__ import annotations

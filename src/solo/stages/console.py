@@ -20,10 +20,10 @@ _EPISODE_COLUMNS = (
 """Heading, key among the episode values, factor."""
 
 _LEGEND = """\
-reward and length: mean return and steps (of 1000) of finished episodes; level: mean
-terrain level, 0 to 9; assist: share of the torque that holds beginners upright; stance:
-share of the time on one foot; lift_cm: mean lift of the swing foot; vel_err: velocity
-error, m/s; left: time to go. `solo train curves` draws these and more."""
+Msteps: samples so far, millions; reward and length: mean return and steps (of 1000) of
+finished episodes; level: mean terrain level, 0 to 9; assist: support torque, 1 to 0;
+stance: share of time on one foot; lift_cm: mean lift of the swing foot; vel_err:
+velocity error, m/s; left: time remaining. `solo train curves` plots these and more."""
 
 _HEADINGS = ("iteration", "Msteps", "steps/s", "reward", "length")
 _HEADER_EVERY = 25
@@ -34,6 +34,11 @@ class ConsoleLogger(Logger):
 
     after_iteration: Callable[[int], None] | None = None
     """Called with the iteration when its line is printed."""
+
+    def init_logging_writer(self) -> None:
+        """Open the log; rsl_rl reports where it stores the git state."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            super().init_logging_writer()
 
     def log(self, it: int, start_it: int, total_it: int, **values: Any) -> None:  # type: ignore[override] - rsl_rl's has each value by name.
         """Write all values to TensorBoard and a line to the terminal."""

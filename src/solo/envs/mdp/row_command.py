@@ -16,8 +16,8 @@ from solo.terrains.voids import VOID_VARIANTS
 class RowCommand(UniformVelocityCommand):
     """mjlab's command; on terrain with holes most robots walk along an axis.
 
-    Not in the paper. Stones lie in rows along the axes of a patch. A heading at random
-    asks for steps that are not there, and what it teaches is to stay where one is.
+    Not in the paper. Stones lie in rows along the axes of a patch. A random
+    heading asks for footholds that do not exist, and teaches robots to stay put.
     """
 
     cfg: RowCommandCfg
