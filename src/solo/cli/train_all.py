@@ -89,7 +89,7 @@ class TrainAll:
             before = state.get("options", {}).get(name)
             if before != value:
                 raise SoloError(
-                    f"{str(self.output)!r} was begun with --{name} {before}, not "
+                    f"{str(self.output)!r} was started with --{name} {before}, not "
                     f"{value}. Give the same options, or another --output."
                 )
         return state.get("done", {})

@@ -32,7 +32,7 @@ def get_robot(name: str) -> RobotCfg:
     except (ImportError, ValueError) as error:
         raise SoloError(
             f"The robot {name!r} cannot be imported: {error}. Install its package, or "
-            "name its folder in PYTHONPATH."
+            "add its folder to PYTHONPATH."
         ) from error
     if not isinstance(found, RobotCfg):
         raise SoloError(
