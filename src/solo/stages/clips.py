@@ -52,7 +52,9 @@ def write_clip(run: Path, state: dict[str, Any], difficulty: float) -> Path | No
             write_checkpoint(copy / f"{name}.pt", lighten(state))
             path.parent.mkdir(exist_ok=True)
             problem = _play(copy / f"{name}.pt", difficulty, path)
-    except (OSError, SoloError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        problem = f"`solo play` took more than {_MAX_WAIT_S:.0f} s."
+    except (OSError, SoloError) as error:
         problem = str(error)
     if problem is not None:
         print(f"No clip of iteration {state['iter']}: {problem}", flush=True)
