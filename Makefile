@@ -1,5 +1,5 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both create .venv and
-# install what they need; the second time they install nothing.
+# install what they need, once.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 TORCH_VERSION := 2.13.0
 
 # PyTorch's default Linux build brings several GB of CUDA libraries. Without an NVIDIA
-# GPU the CPU build is asked for. If none of pip's package indexes has it, give the URL
-# of the CPU index that PyTorch's installation page names: `make demo TORCH_INDEX=URL`.
+# GPU we install the CPU build. If your pip index does not have it, give the URL of the
+# CPU index from PyTorch's installation page: `make demo TORCH_INDEX=URL`.
 TORCH_INDEX ?=
 TORCH := torch==$(TORCH_VERSION)
 ifeq ($(shell uname -s),Linux)
@@ -22,16 +22,16 @@ TEST := $(BIN)/python -m pytest
 .PHONY: help sync demo check format type test test-fast fuzz bench-sim docs pictures lock clean
 
 help:
-	@echo "make demo       install, then let the policy walk the indoor course"
+	@echo "make demo       install, then watch the policy walk the indoor course"
 	@echo "make test       install, then run all tests"
 	@echo "make test-fast  the tests that take seconds"
-	@echo "make fuzz       damaged files and odd options, FUZZ=10000 of them"
+	@echo "make fuzz       try damaged files and odd options, FUZZ=10000 of them"
 	@echo "make check      lint and types"
 	@echo "make format     format the code"
 	@echo "make bench-sim  measure the simulation"
 	@echo "make docs       build the documentation, strictly and without network"
 	@echo "make pictures   redraw the pictures of the documentation"
-	@echo "make lock       write the checksums of what a robot installs"
+	@echo "make lock       write versions and checksums of the robot's packages"
 	@echo "make clean      remove .venv and caches"
 
 sync: $(VENV)/installed
@@ -43,14 +43,14 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	  $(PIP) install "$(TORCH)" --index-url "$(TORCH_INDEX)"; \
 	else \
 	  $(PIP) install "$(TORCH)" 2>/dev/null || { \
-	    echo "No CPU build of torch on pip's indexes; taking the default build."; \
+	    echo "No CPU build of torch on your pip index; installing the default build."; \
 	    echo "To keep it small: interrupt, then make sync TORCH_INDEX=<URL of PyTorch's CPU index>."; \
 	    $(PIP) install "torch==$(TORCH_VERSION)"; }; \
 	fi
 	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
 	@# The model of the Booster T1, for examples/booster_t1.py; nothing of it is imported.
 	@$(PIP) install --constraint constraints.txt --no-deps holosoma || \
-	  echo "The model of the Booster T1 is not to be had here; its example will be skipped."
+	  echo "The model of the Booster T1 is not available; its example will be skipped."
 	@touch $@
 
 demo: sync

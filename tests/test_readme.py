@@ -17,6 +17,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 SMALLER = {
     "train": ["--iterations", "1", "--num-envs", "8"],
     "eval": ["--rollouts", "1", "--num-envs", "1", "--terrains", "gap"],
+    "deploy": ["--seconds", "1"],
 }
 """What makes a command of the paper's size short: how often, never how large."""
 
@@ -62,6 +63,21 @@ def test_the_python_of_the_quickstart_runs():
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_quickstart_fine_tunes_the_shipped_policy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = commands((ROOT / "docs/quickstart.md").read_text())
+    first = [words[1:3] for words in found].index(["train", "student"])
+    found = [words for words in found[first:] if words[1] != "play"]
+    assert [words[1] for words in found] == [
+        "train", "train", "train", "eval", "export", "deploy",
+    ]  # fmt: skip
+    for words in found:
+        smaller = [] if words[2] == "curves" else SMALLER.get(words[1], [])
+        assert main([*words[1:], *smaller]) == 0, words
+    assert (tmp_path / "curves.png").is_file()
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_bash_completes_verbs_and_options():
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_accept_their_script(shell, tmp_path):
     if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here")
+        pytest.skip(f"no {shell} here: apt-get install {shell}")
     path = tmp_path / "script"
     path.write_text(getattr(completion, shell)())
     subprocess.run([shell, "-n", str(path)], check=True)

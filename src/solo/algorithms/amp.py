@@ -267,7 +267,7 @@ class MotionPrior:
             torch.distributed.broadcast(tensor, src=0)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything a run needs to go on as if it had not stopped."""
+        """Everything needed to resume exactly."""
         return {
             "discriminator": self.discriminator.state_dict(),
             "optimizer": self.optimizer.state_dict(),

@@ -13,9 +13,9 @@ student acted on, before anything was learned from them; `..._on/TERRAIN` the sa
 each terrain; every `check_every` iterations what happens without depth. While the
 reconstructor warms up, the student acts on what it saw in stage 2 and there are none.
 
-A student can learn to walk without eyes and still follow the teacher on average. What
-happens without depth tells: how much worse estimate and action become on the same
-states when the images are black or those of another robot.
+A student can learn to ignore depth and still follow the teacher on average. This check
+reveals it: how much worse estimate and action become on the same states when the images
+are black or those of another robot.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def map_error_cm(
 
 
 class RolloutErrors:
-    """How wrong the estimates of a rollout were, before anything was learned of it."""
+    """Errors of a rollout's estimates, before anything was learned from it."""
 
     def __init__(self) -> None:
         self._height_cm: list[torch.Tensor] = []
@@ -81,7 +81,7 @@ class RolloutErrors:
         self._velocity.append(velocity_error.abs().sum(dim=-1))
 
     def pop_means(self, terrain: Terrain | None) -> dict[str, float]:
-        """Means over the rollout, of the height on each terrain as well; start anew.
+        """Means over the rollout, the height also per terrain; resets the sums.
 
         Nothing if nothing was added.
 
@@ -105,7 +105,7 @@ class RolloutErrors:
 def depth_ablation(
     perceiver: Perceiver, obs: TensorDict, gap: Callable[[TensorDict], torch.Tensor]
 ) -> dict[str, float]:
-    """What becomes of estimates and actions when the images say nothing.
+    """Errors of estimates and actions when the images carry no information.
 
     Each window is judged for itself, from the student's present memory of its body (and
     the reconstructor's memory of the episode, if it has one).
@@ -144,7 +144,7 @@ def window_mirrors(frame: Mapping[str, Any]) -> Mirrors:
 
 
 class PerceptiveTaMse(TaMse):
-    """TA-MSE whose student sees the estimates of a reconstructor that learns along."""
+    """TA-MSE on the estimates of a reconstructor that is trained along."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class PerceptiveTaMse(TaMse):
             teacher: Frozen, privileged.
             learner: The reconstructor and what trains it.
             perceiver: Makes the student's groups.
-            check_every: Iterations between two looks at what depth is good for.
+            check_every: Iterations between two checks of the use of depth.
             **settings: Settings of `TaMse`.
         """
         super().__init__(actor, critic, storage, teacher, **settings)
@@ -206,7 +206,7 @@ class PerceptiveTaMse(TaMse):
         super().process_env_step(self._perceive(obs, dones), rewards, dones, extras)
 
     def compute_returns(self, obs: TensorDict) -> None:
-        """Compute returns and advantages; now and then look what depth is good for."""
+        """Compute returns and advantages; now and then, test the use of depth."""
         seen = self._perceive(obs)
         if self.learner.iteration % self.check_every == 0:
             self._checks = depth_ablation(self.perceiver, obs, self._gap)
@@ -284,7 +284,7 @@ class PerceptiveTaMse(TaMse):
     def carried_state(self) -> dict[str, Any]:
         """What the student saw last, made by weights that are gone, and past images.
 
-        See `solo.stages.learner_state`. Only a CPU goes on to the bit; elsewhere the
+        See `solo.stages.learner_state`. Only CPU runs resume bit-exactly; elsewhere the
         images of thousands of environments would be the largest part of a checkpoint.
         """
         if self._seen is None or torch.device(self.device).type != "cpu":

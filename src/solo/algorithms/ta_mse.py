@@ -21,7 +21,7 @@ has l = 0.3:
 l(t+1) is known when step t+1 is taken, from the pass that chooses the action. Two kinds
 of states take an extra pass, which leaves the hidden state as it was: the one at the
 end of the rollout, and those in which episodes end, fallen or out of time. Environments
-reset within the step, so the last observation of an episode comes separately, in
+reset within the step, so the last observation of an episode is passed separately, in
 ``extras[TERMINAL_OBSERVATIONS]``; without it the last step has no penalty.
 
 What the paper leaves open, and the choice here:
@@ -29,8 +29,8 @@ What the paper leaves open, and the choice here:
 - The action whose distance is taken: the joint offset, in radians. Other readings are
   options (`teacher_matching.DISTANCES`).
 - With AMP on, r(t) is the mix of task and style reward: the penalty comes after the
-  mix. The paper's return of the penalties, -beta * sum gamma^k l, then holds as it
-  stands; inside the task reward beta would become eta * beta.
+  mix. The paper's return of the penalties, -beta * sum gamma^k l, then holds
+  unchanged; inside the task reward beta would become eta * beta.
 - The penalty is not multiplied by the control step of 0.02 s, unlike mjlab's task
   rewards. In numbers: with 25 joints, each 0.05 rad off, l = 0.06 per step, while
   perfect tracking earns 0.16. As long as a step costs more than it earns, falling early
@@ -76,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 class TaMse(PpoAmp):
-    """PPO (with AMP) that is drawn towards a frozen teacher.
+    """PPO (with AMP) with a frozen teacher as a second objective.
 
     The teacher reads the observation set `teacher`, the student `actor`; the sets may
     share no group. Load the teacher with `load_teacher` before the first step.
@@ -195,7 +195,7 @@ class TaMse(PpoAmp):
         super().compute_returns(obs)
 
     def _watch_penalty(self, ta_penalty: float, ta_reward: float) -> None:
-        """Warn once when steps have cost more than they earn for long."""
+        """Warn once if steps cost more than they earn for `PATIENCE` iterations."""
         if self._costly_iterations > PATIENCE:
             return
         is_costly = ta_penalty > ta_reward
@@ -286,7 +286,7 @@ class TaMse(PpoAmp):
 def peek(
     model: MLPModel, obs: TensorDict, rows: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Mean action of a model whose hidden state stays as it is.
+    """Mean action of a model; its hidden state is not changed.
 
     Args:
         model: The model.

@@ -83,7 +83,7 @@ class TeacherMatching:
         joint_weights: torch.Tensor,
         symmetry: Symmetry | None = None,
     ) -> None:
-        """Stand in for `symmetry`, which keeps its effect.
+        """Wrap `symmetry`, which is still applied.
 
         Args:
             weight: The paper's lambda.

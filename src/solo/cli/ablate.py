@@ -26,7 +26,7 @@ class Ablate:
     objectives: TA-MSE, MSE+PPO, PPO. reconstructors: QR, START, DPL. reading: TA-MSE's
     distance in radians, raw units and as a mean, and each of its two terms alone.
 
-    All arms of a seed start from the same student. Repeat a stopped command to go on.
+    All arms of a seed start from the same student. Run the same command to resume.
     """
 
     ablation: Annotated[
@@ -63,7 +63,7 @@ class Ablate:
     device: str = "auto"
     """auto, cpu or cuda:0; auto is CUDA if available."""
     robot: str = "g1"
-    """Name of the robot."""
+    """Robot: g1, the name of an installed one, or module:ATTRIBUTE."""
     json: Path | None = None
     """File to write the result to."""
 

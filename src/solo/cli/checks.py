@@ -120,7 +120,7 @@ def check_robot(name: str) -> None:
     if not is_there:
         raise SoloError(
             f"--robot {name!r}: Python finds no module {module!r}. Install its "
-            "package, or name its folder in PYTHONPATH."
+            "package, or add its folder to PYTHONPATH."
         )
 
 

@@ -261,7 +261,7 @@ def _confirm(interface: str) -> None:
         "its gantry, and a person must be able to cut its power."
     )
     try:
-        answer = input("Type yes to go on: ")
+        answer = input("Type yes to continue: ")
     except EOFError:
         answer = ""
     if answer.strip().lower() != "yes":

@@ -146,7 +146,7 @@ class EvalStress(OnPatches):
     """
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty: float | None = None
     """Difficulty of all terrains, 0 to 1 (paper: 0.99)."""
 
@@ -167,7 +167,7 @@ class EvalExtent(OnPatches):
     """Descend stairs of increasing difficulty in 8 m and unseen 10 m scenes."""
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty: tuple[float, ...] = ()
     """Difficulties, 0 to 1; the protocol's if omitted."""
 
@@ -187,7 +187,7 @@ class EvalFootholds(OnPatches):
     """
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty: float = 0.5
     """Difficulty of all terrains, 0 to 1."""
     picture: Path | None = None
@@ -286,7 +286,7 @@ class EvalRobustness(OnPatches):
     """
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     conditions: tuple[str, ...] = ()
     """Names of the conditions, e.g. zeroed tilted_3; all if omitted. The nominal
     condition always runs."""

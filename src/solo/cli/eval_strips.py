@@ -25,7 +25,7 @@ class OnStrips(EvalOptions):
     """Options of evaluations on strips."""
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty_scale: float = 1.0
     """Scale of heights, gaps and stone distances, above 0 to 1; 1 is the paper's. Use
     less for weaker policies."""

@@ -63,7 +63,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "train perceptive": (
         "solo.cli.train:TrainPerceptive",
-        "Let the student see through the depth camera (stage 3).",
+        "Fine-tune the student on depth images (stage 3).",
     ),
     "train all": (
         "solo.cli.train_all:TrainAll",
@@ -71,15 +71,15 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "train curves": (
         "solo.cli.train_curves:TrainCurves",
-        "Draw how a training went.",
+        "Plot training curves of one or more runs.",
     ),
     "train pack": (
         "solo.cli.train_pack:TrainPack",
-        "Write a run as a small folder to give away.",
+        "Write a run as a small folder to share.",
     ),
     "recon run": (
         "solo.cli.recon:RunRecon",
-        "Record, train and compare reconstructors at once.",
+        "Record data, train and compare reconstructors in one command.",
     ),
     "recon collect": (
         "solo.cli.recon:CollectRecon",
@@ -99,7 +99,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "eval levels": (
         "solo.cli.eval:EvalLevels",
-        "Run ten levels of every terrain; compare two sets of policies.",
+        "Evaluate ten levels of every terrain; compare policies.",
     ),
     "eval extent": (
         "solo.cli.eval:EvalExtent",
@@ -107,7 +107,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "eval footholds": (
         "solo.cli.eval:EvalFootholds",
-        "Draw where soles come down on stones and beside gaps.",
+        "Draw the footholds on stones and beside gaps.",
     ),
     "eval isolated": (
         "solo.cli.eval_strips:EvalIsolated",
@@ -123,11 +123,11 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "eval robustness": (
         "solo.cli.eval:EvalRobustness",
-        "What bad depth, pushes and a tilted camera cost.",
+        "Measure the effect of bad depth, pushes and a tilted camera.",
     ),
     "eval curriculum": (
         "solo.cli.eval:EvalCurriculum",
-        "Draw the curriculum levels of several runs.",
+        "Plot the curriculum levels of several runs.",
     ),
     "ablate": (
         "solo.cli.ablate:Ablate",
@@ -135,11 +135,11 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "report": (
         "solo.cli.report:Report",
-        "Make one page of results, beside the paper's.",
+        "Make one page of results, next to the paper's.",
     ),
     "export": (
         "solo.cli.export:Export",
-        "Write a trained policy as one file that a robot can run.",
+        "Export a trained policy as one file for the robot.",
     ),
     "deploy": (
         "solo.cli.deploy:Deploy",
@@ -167,7 +167,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "bench machine": (
         "solo.cli.bench:BenchMachine",
-        "Measure whether this computer keeps 50 Hz, without a policy.",
+        "Measure whether this computer can hold 50 Hz.",
     ),
     "bench policy": (
         "solo.cli.bench_policy:BenchPolicy",
@@ -179,7 +179,7 @@ VERBS: dict[str, tuple[str, str]] = {
     ),
     "bench stop": (
         "solo.cli.bench:BenchStop",
-        "Measure how soon a G1 is damped when its program is ended or stopped.",
+        "Measure how fast a G1 is damped when its program ends.",
     ),
     "bench train": (
         "solo.cli.bench:BenchTrain",
@@ -209,7 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("solo: stopped", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # Whoever read our output has left, as `head` does.
+    except BrokenPipeError:  # The reader of our output has closed it, as `head` does.
         with open(os.devnull, "w") as nothing:
             os.dup2(nothing.fileno(), sys.stdout.fileno())
         return 141

@@ -41,17 +41,17 @@ class Play:
     *.onnx, which runs through the deployment runtime, or what comes with the package:
     shipped, shipped-teacher. Serves a page for the browser with controls to steer
     (also by the keys WASD), push, pause, record and change the terrain. With --output
-    the robot walks once into a film instead.
+    one walk is written as a film instead.
     """
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")] = SHIPPED
     """Agent, run folder, checkpoint, bundle, shipped or shipped-teacher."""
     terrain: str = COURSE
     """course, route, a terrain of the paper's real-world tests, a training terrain, or
-    training for all of these at all levels."""
+    training for the whole curriculum."""
     difficulty: float | None = None
     """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
-    1 for other policies, the curriculum's levels on training."""
+    1 for other policies, the curriculum's levels on --terrain training."""
     level: int | None = None
     """Level of the training curriculum, 0 to 9, instead of a difficulty."""
     num_robots: int = 1
@@ -144,7 +144,7 @@ class Demo:
     """
 
     policy: str = SHIPPED
-    """What walks; see `solo play --help`."""
+    """Policy to run; see `solo play --help`."""
     terrain: str = COURSE
     """The course, a terrain of the paper's real-world tests, or a training terrain."""
     difficulty: float | None = None

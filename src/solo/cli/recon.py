@@ -157,7 +157,7 @@ class _Fit:
     batch: int = 64
     """Windows per update."""
     cells: int = 0
-    """Map cells that QR predicts per update, drawn anew each time; 0 for all. With a
+    """Map cells that QR predicts per update, drawn again each time; 0 for all. With a
     quarter of them (128) training takes a third less time."""
     neighbours: int = 1
     """Windows per robot in a batch; they share images, which are encoded once."""
@@ -191,7 +191,7 @@ class _Fit:
             profile=self.profile,
             device=pick_device(self.device),
         )
-        make_model(cfg)  # A wrong name is told before the work.
+        make_model(cfg)  # Reports a wrong name before the work starts.
         return cfg
 
 
@@ -281,7 +281,7 @@ class RunRecon(CompareRecon):
     def run(self) -> dict[str, Any]:
         """Record all splits, then train and compare."""
         for method in self.methods:
-            self._cfg(method)  # A wrong option is told before the work.
+            self._cfg(method)  # Reports a wrong option before the work starts.
         for split in ("train", "eval", "extent"):
             CollectRecon(
                 policy=self.policy,

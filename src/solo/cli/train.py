@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ Any other setting: --env.PATH VALUE or --agent.PATH VALUE, for example
 
 @dataclass(frozen=True)
 class TrainTeacher(TeacherCfg):
-    __doc__ = f"{TeacherCfg.__doc__}{_PATHS}"
+    __doc__ = f"{cleandoc(TeacherCfg.__doc__ or '')}{_PATHS}"
 
     json: Path | None = None
     """File to write the summary to."""
@@ -42,7 +43,7 @@ class TrainTeacher(TeacherCfg):
 
 @dataclass(frozen=True)
 class TrainStudent(StudentCfg):
-    __doc__ = f"{StudentCfg.__doc__}{_PATHS}"
+    __doc__ = f"{cleandoc(StudentCfg.__doc__ or '')}{_PATHS}"
 
     json: Path | None = None
     """File to write the summary to."""
@@ -56,7 +57,7 @@ class TrainStudent(StudentCfg):
 
 @dataclass(frozen=True)
 class TrainPerceptive(PerceptiveCfg):
-    __doc__ = f"{PerceptiveCfg.__doc__}{_PATHS}"
+    __doc__ = f"{cleandoc(PerceptiveCfg.__doc__ or '')}{_PATHS}"
 
     json: Path | None = None
     """File to write the summary to."""

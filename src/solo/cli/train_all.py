@@ -1,4 +1,4 @@
-"""``solo train all``: from nothing to a report, in one command that can be repeated."""
+"""``solo train all``: from scratch to a report, in one resumable command."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class TrainAll:
     """Train, export, evaluate and report: every stage, one after the other.
 
     Teacher, student, reconstructor (on data that the teacher records), perceptive
-    student, export, stress test, report. The same command again skips what is done and
-    resumes what was interrupted.
+    student, export, stress test, report. Run the same command again to resume: steps
+    that are done are skipped.
     """
 
     output: Path = Path("runs/all")
@@ -41,7 +41,7 @@ class TrainAll:
     device: str = "auto"
     """auto, cpu or cuda:0; auto is CUDA if available."""
     robot: str = "g1"
-    """Name of the robot."""
+    """Robot: g1, the name of an installed one, or module:ATTRIBUTE."""
     reconstructor: Literal["qr", "start", "dpl"] = "qr"
     """Which reconstructor to train."""
     rollouts: int | None = None
@@ -68,7 +68,7 @@ class TrainAll:
                 result = step()
                 if result.get("stopped"):
                     raise SoloError(
-                        f"Stopped in the step {name!r}. The same command goes on."
+                        f"Stopped in the step {name!r}. Run the same command to resume."
                     )
                 done[name] = result
                 write_json(self.output / STATE, {**self._options(), "done": done})
@@ -89,7 +89,7 @@ class TrainAll:
             before = state.get("options", {}).get(name)
             if before != value:
                 raise SoloError(
-                    f"{str(self.output)!r} was begun with --{name} {before}, not "
+                    f"{str(self.output)!r} was started with --{name} {before}, not "
                     f"{value}. Give the same options, or another --output."
                 )
         return state.get("done", {})

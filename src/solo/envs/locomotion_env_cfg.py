@@ -1,4 +1,4 @@
-"""The environment: a robot walks over the paper's terrain as it is commanded to.
+"""The environment: a robot follows velocity commands over the paper's terrain.
 
 Velocity commands in, 25 joint offsets out, 50 Hz over 200 Hz physics. The tables of the
 paper are in files of their own: ``rewards_cfg``, ``events_cfg`` (randomisation),
@@ -57,7 +57,7 @@ def make_locomotion_env_cfg(
         sim: Physics settings; see ``make_simulation_cfg``.
         depth: Camera of the perceptive stage; by default the robot's, with the paper's
             errors.
-        play: For looking: visual meshes, no noise, no pushes, gentle starts, episodes
+        play: For viewing: visual meshes, no noise, no pushes, gentle starts, episodes
             without end.
         seed: Seed of everything random but the terrain, which has its own.
     """
@@ -177,7 +177,7 @@ def _metrics(robot: RobotCfg) -> dict[str, MetricsTermCfg]:
 
 
 def _terminations(robot: RobotCfg) -> dict[str, TerminationTermCfg]:
-    """The paper's fall (waist or head touches), and what ends without blame."""
+    """The paper's fall (waist or head touches), and ends without a penalty."""
     return {
         "time_out": TerminationTermCfg(func=mjlab_mdp.time_out, time_out=True),
         FALL: TerminationTermCfg(

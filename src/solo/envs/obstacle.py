@@ -181,7 +181,7 @@ def half_extents(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 
 def park_obstacle(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
-    """Put the box on the ground at a corner of the terrain, out of everybody's way."""
+    """Put the box on the ground at a corner of the terrain, out of the way."""
     terrain = env.scene.terrain
     if not isinstance(terrain, GridTerrain):
         raise SoloError(

@@ -35,7 +35,7 @@ class TerminalObservations(RecorderTerm):
     """Keeps the last observations of the episodes that ended in the present step."""
 
     groups: Sequence[str] = ()
-    """Groups to observe; none until somebody asks for them."""
+    """Groups to observe; none by default."""
     _found: TensorDict | None = None
 
     def record_pre_reset(self, env_ids: torch.Tensor) -> None:

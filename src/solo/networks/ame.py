@@ -1,4 +1,4 @@
-"""Attention-based Map Encoder (AME): where to look on the map, asked by the body.
+"""Attention-based Map Encoder (AME): proprioception attends to the height map.
 
 A convolution that keeps the resolution describes the ground around each cell; the
 cell's coordinates are joined to its features, which makes it a token; proprioception is
@@ -76,7 +76,7 @@ class AmeCfg:
     """Length that becomes 1.0 in the coordinates of a token, metres.
 
     About the spread of heights on the paper's terrain, so that steps and stones are of
-    the size networks like; the same for x, y, z, so that slopes keep their angle.
+    order 1; the same for x, y, z, so that slopes keep their angle.
     """
     height_limit_m: float = 1.6
     """Heights are clipped to this distance from flat ground, metres.

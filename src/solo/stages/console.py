@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -20,10 +20,10 @@ _EPISODE_COLUMNS = (
 """Heading, key among the episode values, factor."""
 
 _LEGEND = """\
-reward and length: mean return and steps (of 1000) of finished episodes; level: mean
-terrain level, 0 to 9; assist: share of the torque that holds beginners upright; stance:
-share of the time on one foot; lift_cm: mean lift of the swing foot; vel_err: velocity
-error, m/s; left: time to go. `solo train curves` draws these and more."""
+Msteps: samples so far, millions; reward and length: mean return and steps (of 1000) of
+finished episodes; level: mean terrain level, 0 to 9; assist: support torque, 1 to 0;
+stance: share of time on one foot; lift_cm: mean lift of the swing foot; vel_err:
+velocity error, m/s; left: time remaining. `solo train curves` plots these and more."""
 
 _HEADINGS = ("iteration", "Msteps", "steps/s", "reward", "length")
 _HEADER_EVERY = 25
@@ -31,6 +31,14 @@ _HEADER_EVERY = 25
 
 class ConsoleLogger(Logger):
     """rsl_rl's logger with a table on the terminal instead of a page per iteration."""
+
+    after_iteration: Callable[[int], None] | None = None
+    """Called with the iteration when its line is printed."""
+
+    def init_logging_writer(self) -> None:
+        """Open the log; rsl_rl reports where it stores the git state."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            super().init_logging_writer()
 
     def log(self, it: int, start_it: int, total_it: int, **values: Any) -> None:  # type: ignore[override] - rsl_rl's has each value by name.
         """Write all values to TensorBoard and a line to the terminal."""
@@ -59,6 +67,8 @@ class ConsoleLogger(Logger):
             f"{timedelta(seconds=round(left))}",
         )
         print("".join(f"{cell:>10}" for cell in cells), flush=True)
+        if self.after_iteration is not None:
+            self.after_iteration(it)
 
     def _episode_mean(self, key: str, factor: float) -> float | None:
         """Mean over the episodes that ended in this iteration."""

@@ -1,13 +1,13 @@
-"""Everything an environment knows, as tensors and plain values, and back.
+"""Save and restore the whole state of an environment, as tensors and plain values.
 
-A training that is to go on to the bit needs more than the curriculum: the exact state
-of the physics, commands and their timers, histories, sums of the episodes, the last
-observation with its noise. `solo.stages.env_walk` finds it all.
+A bit-exact resume needs more than the curriculum: the exact state of the physics,
+commands and their timers, histories, sums over the episodes, the last observation with
+its noise. `solo.stages.env_walk` finds it all.
 
 Most plain values are configuration, and should be what the present run was configured
 with; so only those that changed since the environment was built are kept, e.g. what a
 curriculum has set. The parameters that were randomised when the environment was built
-are kept, so going on does not depend on the seed.
+are kept, so a resumed run does not depend on the seed.
 
 Size: 0.03 MB per environment; 0.64 MB with depth images, of which 0.46 MB are the past
 images and 0.12 MB the last observation.
@@ -97,7 +97,7 @@ def _put_tensor(path: str, leaf: Leaf, saved: torch.Tensor) -> None:
     if here is None:  # Made at its first use, which lies ahead.
         leaf.owner[leaf.key] = saved.clone()
     elif not (path.startswith(_PARAMETER) and _same_bits(here, saved)):
-        # Writing to a model's parameter makes the simulation compute everything anew.
+        # Writing to a model's parameter makes the simulation recompute everything.
         here.copy_(saved)
 
 

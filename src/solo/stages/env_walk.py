@@ -1,8 +1,8 @@
 """All state of an environment by attribute path, whatever terms it has.
 
-State is spread over the managers, their terms, the entities and the sensors, those of
-users among them. Instead of a list that somebody has to keep up to date, a walk over
-these objects by attribute finds
+State is spread over the managers, their terms, the entities and the sensors, including
+users' own. Instead of a list that must be kept up to date, a walk over the attributes
+of these objects finds
 
 - tensors and arrays that have a row per environment, and tensors of a single number
   (whatever else is in a tensor, e.g. a terrain, does not change);
@@ -44,7 +44,7 @@ _OF_ENV = (
 )
 _OF_SIM = ("diverged", "divergence_count", "_stepped", "_mean_inertia")
 
-# Sensors compute these anew; the cache is made invalid instead.
+# Sensors recompute these; the cache is invalidated instead.
 _CACHE, CACHE_IS_VALID = "_cached_data", "_cache_valid"
 _NOT_WALKED = (ManagerBasedRlEnv, NativeSimulation, NativeData, NativeModel, Enum)
 _FOREIGN = {"torch", "numpy", "mujoco", "mujoco_warp", "warp", *sys.stdlib_module_names}
@@ -104,13 +104,13 @@ def _holds_numbers(array: np.ndarray) -> bool:
 
 
 def _is_state(tensor: torch.Tensor, num_envs: int) -> bool:
-    if 0 in tensor.stride():  # One number under many indices: nobody can write to it.
+    if 0 in tensor.stride():  # One number under many indices: it cannot be written to.
         return False
     return tensor.numel() == 1 or num_envs in tensor.shape[:2]
 
 
 def _contents(value: Any) -> dict | list | tuple:
-    """What a walk goes on with, by key or index; nothing for foreign objects."""
+    """Children to visit, by key or index; none for foreign objects."""
     if isinstance(value, (dict, list, tuple)):
         return value
     package = type(value).__module__.partition(".")[0]

@@ -1,12 +1,11 @@
 """What the learner carries from one iteration to the next besides its parameters.
 
-The memories of recurrent models go on through the end of a rollout, the logger has the
-rewards and lengths of episodes that are still running, and every draw depends on all
-draws before it.
+Hidden states of recurrent models outlast a rollout, the logger holds the rewards and
+lengths of unfinished episodes, and every random draw depends on all draws before it.
 
-An algorithm that carries more, e.g. what a student saw last, gives it as tensors and
-plain values in ``carried_state()`` and takes it back in ``set_carried_state(state)``,
-which is called only where the environment goes on as well.
+An algorithm that carries more, e.g. what a student saw last, returns it as tensors
+and plain values from ``carried_state()`` and restores it in
+``set_carried_state(state)``, which is called only if the environment is restored too.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def learner_state(runner: OnPolicyRunner) -> dict[str, Any]:
 
 
 def set_learner_state(runner: OnPolicyRunner, state: dict[str, Any]) -> None:
-    """Put a saved state back; of the same number of environments."""
+    """Restore a saved state; the number of environments must be the same."""
     for name, model in _models(runner):
         model.reset(hidden_state=_cloned(state["hidden_states"][name]))
     with torch.inference_mode():
@@ -76,7 +75,7 @@ def rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Put a saved random state back."""
+    """Restore a saved random state."""
     torch.set_rng_state(state["torch"].cpu())
     name, keys, *rest = state["numpy"]
     np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002

@@ -1,6 +1,6 @@
 """The runner for mjlab's own ``train`` and ``play``.
 
-``train Solo-Teacher-Unitree-G1`` leaves a run like those of `solo train`;
+``train Solo-Teacher-Unitree-G1`` writes a run like those of `solo train`;
 ``play --checkpoint-file`` opens the checkpoints of either.
 """
 
@@ -30,7 +30,7 @@ from solo.tasks.profiles import Profile
 
 
 class MjlabRunner(Runner):
-    """`Runner` for scripts that know nothing of ours."""
+    """`Runner` for mjlab's scripts, which pass their own arguments."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class MjlabRunner(Runner):
         strict: bool = True,
         map_location: str | None = None,
     ) -> dict:
-        """Go on from a checkpoint, or take the policy of one of any size to play it."""
+        """Resume from a checkpoint, or load its policy alone, of any size."""
         with _one_line():
             if load_cfg == {"actor": True}:
                 return self._take_policy(path)
@@ -88,7 +88,7 @@ class MjlabRunner(Runner):
         return run.state["infos"]
 
     def get_inference_policy(self, device: str | None = None) -> Any:
-        """A function from observations to actions that forgets ended episodes."""
+        """Maps observations to actions; memory is reset between episodes."""
         algorithm, env = self.alg, self.env.unwrapped
         actor = algorithm.actor.eval().to(device or self.device)
         is_first = True
@@ -117,7 +117,7 @@ def _one_line() -> Iterator[None]:
 
 
 def _write_run(folder: Path, env_cfg: Any, agent: AgentCfg, device: str) -> None:
-    """What `solo train` leaves, so that everything that opens runs opens this one."""
+    """Write the files of `solo train`, so that every command can open the run."""
     write_params(folder, env_cfg, asdict(agent))
     record = {
         "stage": agent.stage,

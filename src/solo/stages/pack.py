@@ -1,9 +1,8 @@
-"""A run to give away: its last checkpoint without what only resuming needs.
+"""A run to share: its last checkpoint without what only resuming needs.
 
-A checkpoint of a training carries the whole state of the environments and the
-discriminator's memory of the past, so that going on gives the same bits. Whoever starts
-the next stage from it, evaluates it or trains it further with other data needs neither:
-without them a teacher of the laptop profile has 4 MB instead of 20.
+For a bit-exact resume, a checkpoint holds the whole state of the environments and the
+discriminator's replay buffer. The next stage, evaluation and further training need
+neither: without them a teacher of the laptop profile has 4 MB instead of 20.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from solo.runs.run import PARAMS, load_checkpoint
 
 
 def pack_run(run: Path, output: Path) -> dict[str, Any]:
-    """Write a small run folder that later stages, evaluations and exports take.
+    """Write a small run folder for later stages, evaluation and export.
 
-    It can be resumed, too, with new episodes and an empty memory of past motions.
+    It can also be resumed, with new episodes and an empty replay buffer.
 
     Args:
         run: Run folder, for its last checkpoint, or a checkpoint in one.
@@ -53,7 +52,7 @@ def pack_run(run: Path, output: Path) -> dict[str, Any]:
     output.mkdir(parents=True, exist_ok=True)
     shutil.copytree(params, output / PARAMS)
     write_checkpoint(output / checkpoint.name, state)
-    # Last: without it the folder is no run, and nobody takes half of one.
+    # Last: without it the folder is not a run, so no half-written one is used.
     with written_aside(output / CONFIG) as unfinished:
         shutil.copyfile(config, unfinished)
     return {

@@ -1,11 +1,11 @@
-"""rsl_rl's runner with checkpoints that lose nothing.
+"""rsl_rl's runner with exact checkpoints.
 
 A checkpoint carries networks, normalisers, optimisers, discriminator and replay (rsl_rl
 and `solo.algorithms` put them in), and from here the curriculum, the random state, the
-versions and, on the native backend, the whole state of the environment: a run that goes
-on ends with the same bits as one that was never stopped. It is written aside and
-renamed, so a killed run leaves whole files only. Loading executes no pickle:
-checkpoints hold tensors and plain values alone.
+versions and, on the native backend, the whole state of the environment: a resumed run
+ends bit-identical to one that was never stopped. Writes are atomic, so a killed run
+leaves no partial files. Loading executes no pickle: checkpoints hold only tensors and
+plain values.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from solo.robots import get_robot
 from solo.runs.run import load_checkpoint
 from solo.sim.native import NativeSimulation
 from solo.sim.threads import stepping_threads
+from solo.stages.clips import write_clip
 from solo.stages.console import ConsoleLogger
 from solo.stages.env_snapshot import EnvSnapshots
 from solo.stages.learner_state import (
@@ -49,13 +50,13 @@ class VecEnv(RslRlVecEnvWrapper):
     """mjlab's wrapper; torch uses one thread while the environments step."""
 
     ends: TerminalObservations | None = None
-    """What observes the last states of episodes, if somebody asked for them."""
+    """Observes the last states of episodes; None unless enabled."""
 
     def keep_terminal_observations(self, without: Collection[str] = ()) -> None:
         """From now on ``extras`` have what is observed in last states of episodes.
 
         Args:
-            without: Observation groups that nobody needs there.
+            without: Observation groups that are not needed there.
         """
         groups = self.unwrapped.observation_manager.active_terms
         term = self.unwrapped.recorder_manager.get_term(RECORDER)
@@ -75,9 +76,10 @@ class VecEnv(RslRlVecEnvWrapper):
 
 
 class Runner(OnPolicyRunner):
-    """Trains, and saves everything that going on needs."""
+    """Trains, and saves everything needed to resume."""
 
     env: VecEnv
+    logger: ConsoleLogger
 
     def __init__(
         self,
@@ -131,6 +133,23 @@ class Runner(OnPolicyRunner):
         self.gpu_global_rank = processes.rank
         self.cfg["multi_gpu"] = join_cpu_processes(processes)
 
+    def film(self, interval: int) -> None:
+        """From now on, write a clip of the robot every so many iterations.
+
+        It walks the indoor course, at the mean terrain level of the training.
+        """
+        folder = Path(self.logger.log_dir)  # type: ignore[arg-type]
+
+        def write(iteration: int) -> None:
+            if iteration % interval == 0:
+                terrain = grid_terrain(self.env.unwrapped)
+                level = float(terrain.terrain_levels.float().mean())
+                difficulty = level / max(1, terrain.cfg.scene.num_levels - 1)
+                state = {**self.alg.save(), "iter": iteration, "infos": {}}
+                write_clip(folder, state, difficulty)
+
+        self.logger.after_iteration = write
+
     def save(self, path: str, infos: dict | None = None) -> None:
         """Write a checkpoint and the histograms of the levels."""
         saved = self.alg.save()
@@ -156,10 +175,10 @@ class Runner(OnPolicyRunner):
         strict: bool = True,
         map_location: str | None = None,
     ) -> dict:
-        """Go on from a checkpoint: all of it, or what ``load_cfg`` names.
+        """Resume from a checkpoint: all of it, or the parts that ``load_cfg`` names.
 
-        Where the state of the environment cannot be put back (none was saved, or it is
-        of another environment) the curriculum is, and new episodes begin.
+        If the state of the environment cannot be restored (none was saved, or it is of
+        another environment), only the curriculum is, and new episodes begin.
         """
         loaded = load_checkpoint(Path(path), map_location)
         if self.alg.load(loaded, load_cfg, strict):
@@ -181,7 +200,7 @@ class Runner(OnPolicyRunner):
         return infos
 
     def _restore_env(self, infos: dict[str, Any]) -> bool:
-        """Put the environment where it was, if that is possible."""
+        """Restore the environment, if that is possible."""
         snapshot = infos.get("env_snapshot")
         if self._snapshots is None or snapshot is None or self.gpu_global_rank != 0:
             return False
@@ -222,12 +241,12 @@ def env_state(env: ManagerBasedRlEnv) -> dict[str, Any]:
 
 
 def samples_as_steps(env: ManagerBasedRlEnv, state: dict[str, Any]) -> int:
-    """Steps of this environment that are as many samples as the saved one had seen."""
+    """Steps of this environment that equal the samples the saved one had seen."""
     return state["common_step_counter"] * len(state["terrain_levels"]) // env.num_envs
 
 
 def carry_curriculum(env: ManagerBasedRlEnv, saved: dict[str, Any]) -> None:
-    """Go on with the levels and, counted in samples, the progress of another run."""
+    """Take over the levels and, counted in samples, the progress of another run."""
     steps = samples_as_steps(env, saved)
     num_levels = grid_terrain(env).cfg.scene.num_levels
     levels = saved["terrain_levels"].clamp(max=num_levels - 1)
@@ -237,7 +256,7 @@ def carry_curriculum(env: ManagerBasedRlEnv, saved: dict[str, Any]) -> None:
 
 
 def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
-    """Put a saved state back and begin new episodes.
+    """Restore a saved state and begin new episodes.
 
     With another number of environments the levels of the saved ones are reused in turn.
     """

@@ -1,11 +1,11 @@
-"""Where a new run takes its first weights from, and the sizes that come with them.
+"""The initial weights of a new run, and the network sizes they require.
 
-- A teacher starts from nothing, or from another teacher.
+- A teacher starts from scratch, or from another teacher.
 - A student starts with its teacher's map encoder, or from another student or a bundle.
-  Bundles are what outlives trainings: a policy that was shipped can go on learning,
-  e.g. from a better teacher, when its checkpoints are long gone.
-- A perceptive student goes on where stage 2 ended: the paper fine-tunes, it does not
-  start over. Its reconstructor may be one that was trained before.
+  A bundle is enough: a shipped policy can be trained further, e.g. with a better
+  teacher, even if its checkpoints are gone.
+- A perceptive student continues from stage 2, as the paper fine-tunes it. Its
+  reconstructor may be pretrained.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Start:
             state = load_checkpoint(self.teacher.path, device)
             _load_teacher(runner.alg, state)
             if self.start is None:
-                # What eases in goes on where it was: the teacher knows nothing easier,
-                # nor harder. The levels of the terrain begin anew.
+                # Schedules continue where the teacher's ended: it was trained for that.
+                # Terrain levels start from the bottom again.
                 env.common_step_counter = samples_as_steps(env, state["infos"]["env"])
             else:
                 assert isinstance(runner.alg, TaMse)
@@ -195,11 +195,11 @@ def start_from_policy(
 ) -> dict[str, Any]:
     """Take over the student of a bundle, or student, critic and optimiser of a run.
 
-    A bundle has the student alone. Critic, motion prior, action noise, learning rate
-    and the age of the normaliser are then the teacher's, which walks as well: with the
-    first learning rate and a critic that knows nothing, the first updates would undo
-    what the student can do, and a normaliser that has seen nothing would forget what it
-    knows with the first observation.
+    A bundle contains only the student. Critic, motion prior, action std, learning rate
+    and the normaliser's sample count then come from the teacher: with the initial
+    learning rate and an untrained critic, the first updates would undo what the student
+    has learned, and a normaliser with a count of 0 would lose its statistics at the
+    first observation.
 
     Args:
         algorithm: Receives them, in place; its teacher is loaded already.
@@ -207,7 +207,7 @@ def start_from_policy(
         teacher: Checkpoint of the teacher.
 
     Returns:
-        The checkpoint whose curriculum goes on.
+        The checkpoint whose curriculum is continued.
 
     Raises:
         SoloError: It cannot be read, or the networks have other sizes.
@@ -243,8 +243,8 @@ def start_from_student(algorithm: PerceptiveTaMse, state: dict[str, Any]) -> Non
 
     The student's groups have other names than in stage 2, but the same sizes in the
     same order. The reconstructor gets the student's statistics of proprioception. The
-    optimiser goes on, too: with its first learning rate again, the first update moved
-    the student eight times as far from the teacher as stage 2 had brought it.
+    optimiser state is kept too: with the initial learning rate, the first update moved
+    the student eight times as far from the teacher as it was after stage 2.
 
     Raises:
         SoloError: The networks have other sizes.

@@ -1,4 +1,4 @@
-"""Run a stage: build it, resume it, train it, and leave everything in one folder."""
+"""Run a stage: build, train and resume it, with everything in one folder."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Plan:
     """Where the first weights come from; None: from the run that is resumed."""
     resumes: bool = False
     notes: list[str] = field(default_factory=list)
-    """What is not as in the paper, by name."""
+    """Settings that differ from the paper's, by name."""
 
 
 def train_teacher(cfg: TeacherCfg) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def train_student(cfg: StudentCfg) -> dict[str, Any]:
 def train_perceptive(cfg: PerceptiveCfg) -> dict[str, Any]:
     """Fine-tune a student on the estimates of a reconstructor: stage 3.
 
-    The student of stage 2 goes on learning with TA-MSE, but sees the map and the
-    velocity that a reconstructor estimates from depth and proprioception; the
-    reconstructor learns along from the states the student visits. Teacher, critic,
+    The student of stage 2 keeps training with TA-MSE, but on the map and velocity that
+    a reconstructor estimates from depth and proprioception; the reconstructor is
+    trained along with it, on the states the student visits. Teacher, critic,
     motion prior and terrain curriculum are those of stage 2. Returns and raises as
     `train_teacher`.
     """
@@ -122,7 +122,7 @@ def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
                 write_params(plan.output, plan.env_cfg, asdict(plan.agent))
         env = make_env(plan.env_cfg, plan.device)
         try:
-            return _learn(plan, env)
+            return _learn(plan, env, cfg.clip_interval)
         finally:
             env.close()
             leave_processes()
@@ -291,7 +291,7 @@ def _name_starts(cfg: TrainCfg, agent: AgentCfg) -> dict[str, Any]:
     return record
 
 
-def _learn(plan: _Plan, env: Any) -> dict[str, Any]:
+def _learn(plan: _Plan, env: Any, clip_interval: int | None) -> dict[str, Any]:
     printed = io.StringIO()
     learning = asdict(plan.agent)
     if learning["algorithm"]["amp_cfg"] is not None:
@@ -306,12 +306,14 @@ def _learn(plan: _Plan, env: Any) -> dict[str, Any]:
         (plan.output / PARAMS / "networks.txt").write_text(printed.getvalue())
     if plan.start is not None:
         plan.start.load(runner)
+    if clip_interval is not None:
+        runner.film(clip_interval)
     iterations = plan.agent.max_iterations
     left = iterations - runner.current_learning_iteration
     if left <= 0:
         raise SoloError(
             f"The run has {runner.current_learning_iteration} of {iterations} "
-            "iterations already. Raise iterations to go on."
+            "iterations already. Give a larger number of iterations to continue."
         )
     stopped = False
     try:
@@ -322,7 +324,7 @@ def _learn(plan: _Plan, env: Any) -> dict[str, Any]:
         path = plan.output / f"model_{runner.current_learning_iteration}.pt"
         if not path.exists():  # A whole iteration is better than one cut short.
             runner.save(str(path))
-        print("Stopped; the last iteration is saved. --resume goes on.")
+        print(f"Stopped and saved. To continue: --resume {plan.output}")
     saved = checkpoints(plan.output)  # None where another machine's process saves.
     return {
         "output": str(plan.output),
@@ -348,7 +350,7 @@ def _stoppable() -> Iterator[None]:
 
 
 def _announce(plan: _Plan, world_size: int) -> None:
-    """What is trained and how long, where it goes, and what is not as in the paper."""
+    """Print what is trained, for how long, and where it is written."""
     agent, record = plan.agent, plan.record
     num_envs = plan.env_cfg.scene.num_envs
     samples = agent.max_iterations * num_envs * agent.num_steps_per_env * world_size
@@ -356,11 +358,11 @@ def _announce(plan: _Plan, world_size: int) -> None:
         f"Training the {agent.stage} of {agent.robot}, profile "
         f"{record['profile']['name']}, seed {record['seed']}, on {plan.device}: "
         f"{agent.max_iterations} iterations of {num_envs} environments, {samples:,} "
-        f"samples.\nEverything goes to {plan.output}. Ctrl-C saves and stops; --resume "
-        f"{plan.output} goes on."
+        f"samples.\nWriting to {plan.output}. Ctrl-C saves and stops; to continue: "
+        f"--resume {plan.output}"
     )
     if plan.notes:
-        print(f"Not as in the paper: {', '.join(plan.notes)} (see run.json).")
+        print(f"{len(plan.notes)} settings differ from the paper's; run.json has them.")
     print("Building the environments ...", flush=True)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tyro.conf import Suppress
 
 from solo.errors import FieldError, SoloError
+from solo.gl import INSTALL_HINT, has_gl
 from solo.terrains.variants import get_variant
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _WITH_RESUME = {
     "num_envs",
     "device",
     "logger",
+    "clip_interval",
     "json",
     "change_env",
 }
@@ -50,10 +52,10 @@ _WITH_RESUME = {
 
 @dataclass(frozen=True)
 class TrainCfg:
-    """A training run: a new one, or one to go on with (``resume``)."""
+    """A training run: a new one, or one to resume (``resume``)."""
 
     robot: Robot = "g1"
-    """Name of the robot."""
+    """Robot: g1, the name of an installed one, or module:ATTRIBUTE."""
     profile: ProfileOption | None = None
     """Size of the training; if omitted, laptop on CPU and paper on CUDA."""
     output: Path | None = None
@@ -65,27 +67,30 @@ class TrainCfg:
     num_envs: int | None = None
     """Number of environments; the profile's or the resumed run's if omitted."""
     seed: int = 0
-    """Seed."""
+    """Seed of the environments and of learning."""
     device: str = "auto"
     """auto, cpu or cuda:0; auto is CUDA if available, or the resumed run's."""
     terrain_weights: dict[str, float] = field(default_factory=dict)
     """Relative number of robots per terrain, e.g. `rough_fine 4 gap 2`; the profile's
     if omitted (paper: equal)."""
     amp: bool = True
-    """Whether there is a motion prior (AMP)."""
+    """Use a motion prior (AMP)."""
     motions: tuple[Path, ...] = ()
     """Files of reference motions; those of the robot's config, or synthesised ones, if
     omitted."""
     logger: Literal["tensorboard", "wandb"] | None = None
     """Where to log the curves; tensorboard if omitted, or as the resumed run."""
+    clip_interval: int | None = None
+    """Write a short film of the robot to clips/ in the run's folder every N iterations;
+    none if omitted."""
     overrides: Suppress[dict[str, Any]] = field(default_factory=dict)
     """Path of any setting to another value, e.g. ``env.rewards.fly.weight``: -1."""
     terrain: Suppress[Terrain | None] = None
-    """Other terrain than the paper's."""
+    """Terrain instead of the paper's."""
     change_env: Suppress[ChangeEnv | None] = None
-    """Changes the environment's configuration before it is built, e.g. its rewards.
+    """Function that changes the environment's configuration, e.g. its rewards.
 
-    ``run.json`` keeps its name and ``params/env.yaml`` what it led to.
+    ``run.json`` stores its name, and ``params/env.yaml`` the resulting configuration.
     """
 
     def __post_init__(self) -> None:
@@ -94,9 +99,14 @@ class TrainCfg:
         Raises:
             SoloError: A value is impossible, or two of them contradict each other.
         """
-        for name in ("iterations", "num_envs"):
+        for name in ("iterations", "num_envs", "clip_interval"):
             _check_count(name, getattr(self, name), 1)
         _check_count("seed", self.seed, 0)
+        if self.clip_interval is not None and not has_gl():
+            raise FieldError(
+                "clip_interval",
+                f"needs OpenGL without a screen: {INSTALL_HINT}. Or leave it out.",
+            )
         for name in self.terrain_weights:
             get_variant(name)
         if self.resume is not None:
@@ -119,9 +129,9 @@ class TrainCfg:
 @dataclass(frozen=True)
 class _Start(TrainCfg):
     start_from: Path | None = None
-    """Another policy to start from; see the stage."""
+    """Another policy to start from; see the subclasses."""
     action_noise: float | None = None
-    """With start_from: mean action std after loading; unchanged if omitted."""
+    """Mean action std after loading --start-from; unchanged if omitted."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,7 +156,7 @@ class TeacherCfg(_Start):
 
     start_from: Path | None = None
     """Run folder or checkpoint of another teacher to start from; `shipped-teacher` is
-    the one that comes with the package (laptop profile). Networks have its sizes."""
+    the one that comes with the package (laptop profile). Networks take its sizes."""
     symmetric: bool | None = None
     """Symmetric policy: mirrored states get mirrored actions; the profile's if
     omitted."""
@@ -232,6 +242,4 @@ def _check_count(name: str, value: int | None, minimum: int) -> None:
 def check_shared_folder(cfg: TrainCfg, world_size: int) -> None:
     """Refuse several processes without one folder."""
     if world_size > 1 and not (cfg.output or cfg.resume):
-        raise SoloError(
-            f"There are {world_size} processes, which need one folder. Give output."
-        )
+        raise SoloError(f"{world_size} processes need one common folder. Give output.")

@@ -1,7 +1,7 @@
 """The agent of each stage: networks and the paper's optimisation table as data.
 
 `AgentCfg` is what rsl_rl's runner reads and mjlab's registry holds. It is plain data
-throughout, so a run's ``params/agent.yaml`` gives it back whole.
+throughout, so a run's ``params/agent.yaml`` restores it completely.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class AgentCfg(RslRlBaseRunnerCfg):
     robot: str = "g1"
     """Robot of the reference motions."""
     extra_motions: bool = False
-    """Whether these include ways that the paper does not have; see `Profile`."""
+    """Whether these include motions beyond the paper's; see `Profile`."""
     num_steps_per_env: int = STEPS_PER_ITERATION
     """Control steps per environment and iteration."""
     actor: dict[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Sizes of a training run: the paper's, a laptop's, or a smoke test's.
 
-A profile is data. `differences` lists everything it changes from the paper; runs print
-it at the start and store it.
+A profile is data. `differences` lists everything it changes from the paper; runs store
+it in ``run.json``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from solo.tasks.perception_cfg import OfflineCfg, PerceptionCfg
 class EaseInCfg:
     """What becomes harder over the first part of training.
 
-    Not in the paper. With a laptop's sample budget, a robot that is pushed and told to
+    Not in the paper. With a laptop's sample budget, a robot that is pushed and has to
     walk backwards from the first step learns to stand still; see
     ``docs/training-notes.md``.
     """
@@ -173,7 +173,7 @@ class Profile:
     policy intends.
     """
     teacher_distance: str = "radians"
-    """Reading of TA-MSE's distance between two actions: radians, raw or mean
+    """Interpretation of TA-MSE's distance between two actions: radians, raw or mean
     (`solo.algorithms.teacher_matching`).
 
     The paper's actions are joint offsets, hence radians. The laptop profile keeps raw
@@ -209,7 +209,7 @@ class Profile:
     """How stones and gaps are taught; None: with real holes from the start, as in the
     paper."""
     end_at_patch: bool = False
-    """Whether a teacher's episode ends, without blame, when its patch is crossed."""
+    """Whether a teacher's episode ends, without penalty, when its patch is crossed."""
     save_interval: int = 100
     """Iterations between checkpoints."""
     ease_in: EaseInCfg | None = None

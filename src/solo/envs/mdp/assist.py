@@ -1,9 +1,9 @@
-"""A helping hand: a torque that holds the robot upright while it learns to step.
+"""A support torque that holds the robot upright while it learns to step.
 
 Not in the paper. Balance is what costs a beginner most samples: a robot that falls
-after a second never finds out that stepping pays, and one that has learned to stand
-does not give it up. With the torque it steps and follows commands from the start; the
-torque then fades as fast as the robot manages without.
+after a second never learns that stepping pays, and one that has learned to stand keeps
+standing. With the torque it steps and follows commands from the start; the torque then
+fades as falls become rare.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class fade_assist:
             env: The environment.
             env_ids: Environments whose episode has ended.
             falls_per_s: Falls per robot and second that are rare. With 0.04, less than
-                one per episode, the torque stays for long at a fifth, without which
-                the robot falls at once: who does not fall does not learn to balance.
+                one per episode, the torque stays at a fifth for long, and the robot
+                falls at once without it: it learns to balance only if it may fall.
             change: Change of the strength per window.
             window_s: Simulated time of a window.
         """

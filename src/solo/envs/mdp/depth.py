@@ -70,7 +70,7 @@ class depth_images:
         self.reset(slice(None))
 
     def reset(self, env_ids: torch.Tensor | slice | None) -> None:
-        """Forget the episode of some environments and draw their errors anew."""
+        """Begin episodes in some environments: clear the window, draw new errors."""
         ids = torch.arange(len(self._is_new), device=self._is_new.device)
         if env_ids is not None:
             ids = ids[env_ids]
@@ -98,7 +98,7 @@ class depth_images:
     def peek(
         self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, cfg: object
     ) -> torch.Tensor:
-        """The window of some robots as it is, without an image of now."""
+        """The present window of some robots, without rendering a new image."""
         del env, cfg
         return normalise(self.history.read(env_ids), self.cfg.camera)
 

@@ -20,7 +20,7 @@ class ease_in:
     ``command/FIELD`` for a range of the velocity command, ``event/TERM/PARAMETER`` for
     a parameter of an event and ``reward/TERM`` for a weight. Numbers, ranges and dicts
     of ranges move in a straight line. Progress is counted in samples of all
-    environments, so a resumed training goes on where it was.
+    environments, so a resumed training continues where it stopped.
     """
 
     def __init__(self, cfg: CurriculumTermCfg, env: ManagerBasedRlEnv) -> None:

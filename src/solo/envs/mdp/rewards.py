@@ -274,7 +274,7 @@ def stride(
     command_name: str,
     asset_cfg: SceneEntityCfg,
 ) -> Tensor:
-    """Lifted feet, as far as they lead where the robot is told to go.
+    """Foot lift, scaled by the progress along the command.
 
     A hint that stays when `swing_lift` has gone.
     """

@@ -1,9 +1,9 @@
 """Starts and commands along the rows of stones and straight over gaps.
 
-Not in the paper, where robots start anywhere near the middle of a patch, face anywhere
-and walk anywhere. Stones lie in rows along x, one of them on the middle line. From 30
-cm beside it, or across the rows, a straight walk leads over holes however well feet are
-placed; what it teaches beginners is to stay where they are.
+Not in the paper, where robots start near the centre of a patch with any heading.
+Stones lie in rows along x, one of them on the centre line. From 30 cm beside it, or
+across the rows, a straight walk leads over holes however well the feet are placed, and
+beginners learn to stay put.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def start_on_row(
     """Let a share of the robots on stones start on the middle row, facing along it.
 
     Where the holes of a patch are still filled (`solo.envs.mdp.soft_voids`) they start
-    anywhere on the row and walk towards its middle and beyond. From the platform alone
+    anywhere on the row and walk towards its centre and beyond. From the platform alone
     beginners would see few holes: they fall where the first ones come into view. Robots
-    on other patches stay on the platform and face either way. All else of their state
-    is kept.
+    on other patches stay on the platform and face either way. Everything else about
+    their state is kept.
 
     Args:
         env: The environment.

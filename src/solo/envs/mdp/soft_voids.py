@@ -1,7 +1,7 @@
 """Soft voids: holes that robots see and pay for before they can fall into them.
 
-Not in the paper, whose number of samples a laptop does not have: there stones and gaps
-are learned from falls. Here the height field of a patch with holes begins filled up,
+Not in the paper, where stones and gaps are learned from falls, with more samples than a
+laptop has. Here the height field of a patch with holes begins filled up,
 while height map, depth images and rewards show the true ground. The holes of a patch
 get deeper, rung by rung, when its robots both place their feet and get across; they get
 shallower again when robots no longer get across. Misses alone must not open the gate:
@@ -232,11 +232,11 @@ class SoftVoids:
             self._write_patch(level, column)
 
     def state(self) -> dict[str, Any]:
-        """What going on needs."""
+        """State needed to resume."""
         return {"rungs": self.rungs.tolist(), "counts": self.counts.tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Put a saved state back, and the height field with it."""
+        """Restore a saved state, and the height field with it."""
         self.rungs[:] = state["rungs"]
         self.counts[:] = state["counts"]
         self.write()

@@ -44,7 +44,7 @@ def collapsed(
 def physics_diverged(env: ManagerBasedRlEnv) -> torch.Tensor:
     """The physics of an environment broke down: MuJoCo warned, or a NaN appeared.
 
-    The environment restarts; the others go on. mjlab logs the count under
+    The environment restarts; the others continue. mjlab logs the count under
     ``Episode_Termination/physics_diverged``.
     """
     if isinstance(env.sim, NativeSimulation):
@@ -53,7 +53,7 @@ def physics_diverged(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 
 def left_terrain(env: ManagerBasedRlEnv, margin_m: float = 1.0) -> torch.Tensor:
-    """The robot came to the edge of the world, border included."""
+    """The robot reached the edge of the terrain, border included."""
     size_x, size_y = grid_terrain(env).grid.size_m
     position = env.scene["robot"].data.root_link_pos_w
     return (position[:, 0].abs() > size_x / 2 - margin_m) | (
@@ -64,8 +64,8 @@ def left_terrain(env: ManagerBasedRlEnv, margin_m: float = 1.0) -> torch.Tensor:
 def left_patch(env: ManagerBasedRlEnv) -> torch.Tensor:
     """The robot has crossed its patch: half a patch from its start along an axis.
 
-    Not in the paper, where it walks on over its neighbours until the time is up. Ending
-    here keeps samples where the curriculum wants them, and robots are promoted at once.
+    Not in the paper, where the robot walks on over other patches until the time is up.
+    Ending here keeps the samples on its own patch, and promotes robots immediately.
     """
     terrain = grid_terrain(env)
     position = env.scene["robot"].data.root_link_pos_w[:, :2]

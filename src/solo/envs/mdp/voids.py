@@ -203,7 +203,7 @@ def find_soft_voids(env: ManagerBasedRlEnv) -> SoftVoids | None:
 
 
 def soft_voids_state(env: ManagerBasedRlEnv) -> dict[str, Any] | None:
-    """What going on with soft voids needs; None if there are none."""
+    """State of the soft voids, to resume; None if there are none."""
     voids = find_soft_voids(env)
     if voids is None:
         return None
