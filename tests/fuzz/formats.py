@@ -31,7 +31,8 @@ from solo.evaluation.policies import open_policy
 from solo.files import write_json
 from solo.motions.catalogue import make_clip
 from solo.motions.files import load_clip, save_clip
-from solo.reconstruction.checkpoint import FitCfg, load
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import load
 from solo.reconstruction.data.shards import MANIFEST, Manifest, checksum
 from solo.reconstruction.data.windows import Recording
 from solo.report.page import write_report

@@ -11,7 +11,8 @@ import torch
 
 from solo.errors import SoloError
 from solo.pictures.recon import write_pictures
-from solo.reconstruction.checkpoint import FitCfg, load, make_model
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import load, make_model
 from solo.reconstruction.comparison import (
     as_predict,
     compare,

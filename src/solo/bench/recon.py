@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +24,7 @@ import numpy as np
 import onnxruntime
 import torch
 
+from solo.bench.cfg import ReconBenchCfg
 from solo.progress import make_progress
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.export import StepExport, export_onnx
@@ -35,36 +35,7 @@ from solo.sim.threads import stepping_threads
 _WARM_UP_STEPS = 5
 
 
-@dataclass(frozen=True)
-class ReconBenchCfg:
-    """What to measure."""
-
-    methods: tuple[str, ...] = ("qr", "start", "dpl")
-    """Names of reconstructors."""
-    profiles: tuple[str, ...] = ("paper", "laptop")
-    """Sizes of inputs and outputs, keys of ``IO_PROFILES``."""
-    batch_size: int = 32
-    """Samples per training step."""
-    rounds: int = 3
-    """Rounds in which the methods take turns; one training step each."""
-    streaming_steps: int = 50
-    """Control steps per round, with torch and with onnxruntime."""
-
-    def __post_init__(self) -> None:
-        unknown = set(self.profiles) - set(IO_PROFILES)
-        if unknown:
-            raise ValueError(
-                f"There is no profile {', '.join(sorted(unknown))}. Choose from: "
-                f"{', '.join(IO_PROFILES)}."
-            )
-        if min(self.batch_size, self.rounds, self.streaming_steps) < 1:
-            raise ValueError(
-                f"ReconBenchCfg has batch_size {self.batch_size}, rounds {self.rounds} "
-                f"and streaming_steps {self.streaming_steps}; all must be positive."
-            )
-
-
-def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
+def bench_recon(cfg: ReconBenchCfg) -> dict[str, Any]:
     """Measure training and streaming on one core.
 
     Returns:
@@ -75,8 +46,7 @@ def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
         ``streaming_torch_ms`` and ``streaming_onnx_ms``, means at batch 1, and
         ``streaming_onnx_p99_ms``. And ``threads``, ``batch_size``.
     """
-    cfg = cfg or ReconBenchCfg()
-    result: dict[str, Any] = {"threads": 1, "batch_size": cfg.batch_size}
+    result: dict[str, Any] = {"threads": 1, "batch_size": cfg.batch}
     total = len(cfg.profiles) * cfg.rounds * len(cfg.methods)
     with (
         make_progress() as progress,
@@ -86,16 +56,15 @@ def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
         task = progress.add_task("measurements", total=total)
         for profile in cfg.profiles:
             subjects = {
-                name: _Subject(name, profile, cfg.batch_size, Path(folder))
+                name: _Subject(name, profile, cfg.batch, Path(folder))
                 for name in cfg.methods
             }
             for _ in range(cfg.rounds):
                 for subject in subjects.values():
-                    subject.measure(cfg.streaming_steps)
+                    subject.measure(cfg.steps)
                     progress.advance(task)
             result[profile] = {
-                name: subject.result(cfg.batch_size)
-                for name, subject in subjects.items()
+                name: subject.result(cfg.batch) for name, subject in subjects.items()
             }
     return result
 

@@ -10,13 +10,12 @@ from tyro.conf import Positional, arg
 
 from solo.bundles import SHIPPED_TEACHER
 from solo.cli.checks import (
-    check_at_least,
     check_robot,
     check_run,
     pick_device,
     say_loading,
 )
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +68,9 @@ class Ablate:
 
     def run(self) -> dict[str, Any]:
         for option in ("iterations", "start_iterations", "num_envs", "rollouts"):
-            if (value := getattr(self, option)) is not None:
-                check_at_least(option, value, 1)
+            check_number(option, getattr(self, option), 1)
         for seed in self.seeds:
-            check_at_least("seeds", seed, 0)
+            check_number("seeds", seed, 0)
         check_robot(self.robot)
         for run in (self.teacher, *self.students):
             check_run(run)

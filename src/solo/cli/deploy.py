@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least
+from solo.cli.checks import MAX_PORT
 from solo.cli.sim_robot import Scene
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 
 if TYPE_CHECKING:
     from solo.deploy.bundle.load import Bundle
@@ -84,18 +84,14 @@ class Deploy:
         """
         from solo.deploy.bundle.load import load_bundle
 
-        if self.seconds is not None:
-            check_at_least("seconds", self.seconds, 0.1)
-        check_at_least("threads", self.threads, 1)
+        check_number("seconds", self.seconds, 0.1)
+        check_number("threads", self.threads, 1)
         if not all(map(math.isfinite, self.velocity)):
             raise SoloError(
                 f"--velocity is {self.velocity}; it must be three finite numbers: vx, "
                 "vy, wz in m/s and rad/s."
             )
-        if not 0 <= self.dashboard_port <= 65535:
-            raise SoloError(
-                f"--dashboard-port is {self.dashboard_port}; allowed is 0 to 65535."
-            )
+        check_number("dashboard_port", self.dashboard_port, 0, MAX_PORT)
         driven = None if self.robot == "sim" else self.robot  # Any robot is simulated.
         bundle = load_bundle(self.bundle, self.provider, self.threads, robot=driven)
         plan = self._plan(bundle.contract)

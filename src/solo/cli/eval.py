@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from solo.cli.checks import (
-    check_at_least,
     check_picture_path,
     check_robot,
     say_loading,
 )
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.files import written_aside
 from solo.runs.folder import check_policy
 
@@ -52,9 +51,9 @@ class EvalOptions:
         check_robot(self.robot)
         for name in policies:
             check_policy(name)
-        check_at_least("num_envs", self.num_envs, 1)
-        check_at_least("seed", self.seed, 0)
-        check_at_least("failures", self.failures, 0)
+        check_number("num_envs", self.num_envs, 1)
+        check_number("seed", self.seed, 0)
+        check_number("failures", self.failures, 0)
 
     def run_one(self, protocol: Protocol, policy: str) -> dict[str, Any]:
         """Evaluate one policy; print the tables and the location of the files."""
@@ -107,18 +106,16 @@ class OnPatches(EvalOptions):
     ) -> Protocol:
         """Apply the options to a protocol; ``at`` are difficulties."""
         self.check(*policies)
-        if self.rollouts is not None:
-            check_at_least("rollouts", self.rollouts, 1)
-        limits = protocol.limits
-        if self.pass_m is not None:
-            check_at_least("pass_m", self.pass_m, 0.1)
-            limits = replace(limits, pass_m=self.pass_m)
-        if self.time_s is not None:
-            check_at_least("time_s", self.time_s, 0.02)
-            limits = replace(limits, time_s=self.time_s)
+        check_number("rollouts", self.rollouts, 1)
+        check_number("pass_m", self.pass_m, 0.1)
+        check_number("time_s", self.time_s, 0.02)
+        limits = replace(
+            protocol.limits,
+            pass_m=self.pass_m or protocol.limits.pass_m,
+            time_s=self.time_s or protocol.limits.time_s,
+        )
         for value in at:
-            if not 0.0 <= value <= 1.0:
-                raise SoloError(f"--difficulty is {value}; it must be from 0 to 1.")
+            check_number("difficulty", value, 0.0, 1.0)
         check_once("terrains", self.terrains)
         return replace(
             protocol,

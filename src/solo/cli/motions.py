@@ -12,9 +12,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from tyro.conf import Positional
 
-from solo.cli.checks import check_at_least, check_exists, check_port, check_robot
+from solo.cli.checks import MAX_PORT, check_exists, check_robot
 from solo.cli.tables import print_table
-from solo.errors import SoloError, unknown_name
+from solo.errors import SoloError, check_number, unknown_name
 from solo.files import written_aside
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class MakeMotions:
         Raises:
             SoloError: If a name, number or the folder is not usable.
         """
-        check_at_least("seed", self.seed, 0)
+        check_number("seed", self.seed, 0)
         check_robot(self.robot)
         try:
             self.output.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ class WatchMotions:
 
     def run(self) -> dict[str, Any]:
         """Show the page until Ctrl-C."""
-        check_port(self.port)
+        check_number("port", self.port, 1, MAX_PORT)
         _check_options(self.robot, self.files)
 
         from solo.motions.catalogue import make_clips

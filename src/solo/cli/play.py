@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from solo import names
-from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY
+from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY, SHIPPED_TEACHER
 from solo.cli.checks import (
-    check_at_least,
-    check_difficulty,
+    MAX_PORT,
     check_picture_path,
-    check_port,
     say_loading,
 )
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.runs.folder import check_policy
 from solo.viewer.ground import COURSE, TRAINING, check_terrain
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from solo.evaluation.policy_source import PolicySource
     from solo.viewer.page import PageCfg
 
-SHIPPED_TEACHER = "shipped-teacher"
 MAX_LEVEL = 9
 """Highest level of the curriculum, difficulty 1."""
 
@@ -78,10 +75,10 @@ class Play:
         """
         self._check()
         say_loading()
+        from solo.evaluation.policies import open_policy
         from solo.sim.threads import stepping_threads
-        from solo.viewer.walk import open_any_policy
 
-        source = open_any_policy(self.policy)
+        source = open_policy(self.policy)
         difficulty = pick_difficulty(
             self.policy, self.terrain, self.difficulty, self.level
         )
@@ -112,19 +109,18 @@ class Play:
     def _check(self) -> None:
         check_watched(self.policy)
         check_terrain(self.terrain)
-        check_difficulty(self.difficulty)
-        check_at_least("num_robots", self.num_robots, 1)
-        check_at_least("seed", self.seed, 0)
-        check_port(self.port)
+        check_number("difficulty", self.difficulty, 0.0, 1.0)
+        check_number("num_robots", self.num_robots, 1)
+        check_number("seed", self.seed, 0)
+        check_number("port", self.port, 1, MAX_PORT)
         if self.level is not None:
-            check_at_least("level", self.level, 0)
+            check_number("level", self.level, 0)
             if self.level > MAX_LEVEL or self.difficulty is not None:
                 raise SoloError(
                     f"--level is {self.level}; it must be from 0 to {MAX_LEVEL} and "
                     "takes the place of --difficulty. Give one of the two."
                 )
-        if self.seconds is not None:
-            check_at_least("seconds", self.seconds, 0.02)
+        check_number("seconds", self.seconds, 0.02)
         if self.output is not None:
             check_picture_path(self.output, (".mp4", ".gif", ".png"))
         elif self.seconds is not None:
@@ -180,19 +176,18 @@ class Demo:
             return play.run()
         check_watched(self.policy)
         check_terrain(self.terrain)
-        check_difficulty(self.difficulty)
-        check_at_least("seed", self.seed, 0)
-        check_port(self.port)
-        if self.seconds is not None:
-            check_at_least("seconds", self.seconds, 0.02)
+        check_number("difficulty", self.difficulty, 0.0, 1.0)
+        check_number("seed", self.seed, 0)
+        check_number("port", self.port, 1, MAX_PORT)
+        check_number("seconds", self.seconds, 0.02)
         _make_folder(self.output)
         print(f"Loading {self.policy} and the terrain {self.terrain}.", flush=True)
+        from solo.evaluation.policies import open_policy
         from solo.sim.threads import stepping_threads
         from solo.viewer.film import write_demo
         from solo.viewer.ground import make_ground
-        from solo.viewer.walk import open_any_policy
 
-        source = open_any_policy(self.policy)
+        source = open_policy(self.policy)
         difficulty = pick_difficulty(self.policy, self.terrain, self.difficulty)
         with stepping_threads():
             ground = make_ground(self.terrain, difficulty, self.seed)
@@ -213,8 +208,7 @@ def check_watched(policy: str) -> None:
             f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, {SHIPPED} or "
             f"{SHIPPED_TEACHER}."
         )
-    if policy not in (SHIPPED, SHIPPED_TEACHER):
-        check_policy(policy)
+    check_policy(policy)
 
 
 def pick_difficulty(

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_picture_path
-from solo.errors import SoloError
+from solo.cli.checks import check_picture_path
+from solo.errors import SoloError, check_number
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Report:
             SoloError: A file is not a result, or the page cannot be written.
         """
         check_picture_path(self.output, (".html", ".htm"))
-        check_at_least("max_failures", self.max_failures, 0)
+        check_number("max_failures", self.max_failures, 0)
         if self.output.resolve() in [path.resolve() for path in self.results]:
             raise SoloError(
                 f"The page {str(self.output)!r} is also a result. Choose another "

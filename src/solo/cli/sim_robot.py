@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from solo.errors import SoloError
+from solo.errors import check_number
 
 Scene = Literal["flat", "stairs"]
 
@@ -44,8 +44,7 @@ class SimRobot:
 
     def run(self) -> dict[str, Any]:
         """Simulate until interrupted."""
-        if not 0.0 <= self.drop <= 1.0:
-            raise SoloError(f"--drop is {self.drop}; allowed is 0 to 1.")
+        check_number("drop", self.drop, 0.0, 1.0)
 
         from solo.deploy.drivers import sim_robot
         from solo.deploy.drivers.injected import InjectedFault

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
 
 from solo.cli.checks import (
     check_exists,
@@ -18,6 +20,7 @@ from solo.cli.checks import (
     pick_device,
     say_loading,
 )
+from solo.errors import SoloError
 from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg, TrainCfg
 
 _PATHS = """
@@ -70,6 +73,36 @@ class TrainPerceptive(PerceptiveCfg):
             "Give a run of `solo recon train` or of this stage, a bundle, or shipped.",
         )
         return _run(self, lambda train: train.train_perceptive)
+
+
+@dataclass(frozen=True)
+class TrainPack:
+    """Write a run's last checkpoint to a small folder of its own.
+
+    It drops what only an exact resume needs: the state of the environments and the
+    discriminator's replay buffer. Later stages, `solo eval` and `solo export` accept
+    the folder like a run.
+    """
+
+    run_folder: Annotated[Positional[Path], arg(metavar="RUN")]
+    """Folder of a run, or a checkpoint in one."""
+    output: Path | None = None
+    """New folder."""
+    json: Path | None = None
+    """File to write the sizes to."""
+
+    def run(self) -> dict[str, Any]:
+        """Write the folder and return its sizes."""
+        if self.output is None:
+            raise SoloError("--output is missing: give the path of a new folder.")
+        check_run(self.run_folder)
+
+        from solo.stages.pack import pack_run
+
+        packed = pack_run(self.run_folder, self.output)
+        before, after = (packed[k] / 1e6 for k in ("bytes_before", "bytes"))
+        print(f"Wrote {packed['checkpoint']}: {after:.1f} MB instead of {before:.1f}")
+        return packed
 
 
 def _run(cfg: Any, pick: Callable[[Any], Callable[[Any], dict[str, Any]]]) -> Any:

@@ -155,7 +155,7 @@ class TrainAll:
             batch=sizes.offline.batch,
             seed=self.seed,
             profile=sizes.depth,
-            device=pick_device(self.device),
+            device=self.device,
             method=self.reconstructor,
             output=output,
             resume=True,

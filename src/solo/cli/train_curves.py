@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_new_folder, check_picture_path
+from solo.cli.checks import check_new_folder, check_picture_path
 from solo.errors import SoloError
 from solo.files import read_json, written_aside
 from solo.runs.folder import CONFIG
@@ -71,7 +71,6 @@ class TrainCurves:
                     "run of `solo train` that logs to TensorBoard."
                 )
             num_envs = _num_envs(folder)
-            check_at_least("num_envs of the run", num_envs, 1)
             million = STEPS_PER_ITERATION * num_envs / 1e6
             drawn[folder] = {tag: ((c.iterations + 1) * million, c.values)
                              for tag, c in found.items()}  # fmt: skip
@@ -143,7 +142,10 @@ def _num_envs(folder: Path) -> int:
     try:
         # Runs of 0.1.0 name them only where they are not the profile's.
         stages = ("teacher", "student", "perceptive")
-        return run["num_envs"] or run["profile"]["num_envs"][stages.index(run["stage"])]
+        num = run["num_envs"] or run["profile"]["num_envs"][stages.index(run["stage"])]
+        if not isinstance(num, int) or num < 1:
+            raise ValueError(f"num_envs is {num!r}")
+        return num
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SoloError(
             f"Cannot read {CONFIG!r} in {str(folder)!r}: {error!r}. Give the folder of "

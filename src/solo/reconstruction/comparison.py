@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from solo.progress import make_progress
-from solo.reconstruction.checkpoint import FitCfg, ModelFactory, make_model
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import ModelFactory, make_model, open_split
 from solo.reconstruction.data.recorder import EXTENT_PATCHES_M, check_disjoint
 from solo.reconstruction.data.shards import Manifest
 from solo.reconstruction.data.windows import Batch, Recording
@@ -288,10 +289,10 @@ def compare(
     Raises:
         SoloError: Data are missing or do not fit.
     """
-    held_out = cfg.open(data / "eval")
+    held_out = open_split(cfg, data / "eval")
     check_disjoint(data)
     has_extent = (data / "extent").is_dir()
-    extent = cfg.open(data / "extent") if has_extent else None
+    extent = open_split(cfg, data / "extent") if has_extent else None
     robot = get_robot(held_out.manifest.config["sampler"]["robot"])
     in_view = cells_in_view(robot)
     result: dict[str, Any] = {"methods": {}, "extent_shift": {}}

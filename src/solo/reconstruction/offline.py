@@ -19,13 +19,14 @@ import torch
 from solo.allocator import keep_freed_memory
 from solo.errors import SoloError
 from solo.progress import make_progress
+from solo.reconstruction.cfg import FitCfg
 from solo.reconstruction.checkpoint import (
     CHECKPOINT,
     Fit,
-    FitCfg,
     ModelFactory,
     load,
     make_model,
+    open_split,
     save,
 )
 from solo.reconstruction.data.windows import Recording
@@ -136,7 +137,7 @@ def fit(
     """
     if cfg.device == "cpu":
         keep_freed_memory()
-    recording = cfg.open(data / "train")
+    recording = open_split(cfg, data / "train")
     state = _begin(cfg, recording, output, resume, factory)
     end = min(cfg.updates, stop_after or cfg.updates)
     saved = time.monotonic()

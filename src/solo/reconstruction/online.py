@@ -24,6 +24,7 @@ import torch
 from tensordict import TensorDict
 
 from solo.errors import SoloError
+from solo.reconstruction.cfg import LEARNING_RATE, MAX_GRAD_NORM
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
@@ -36,14 +37,7 @@ from solo.reconstruction.perceiver import (
     TRUE_VELOCITY,
     WINDOW,
 )
-from solo.reconstruction.update import (
-    LEARNING_RATE,
-    MAX_GRAD_NORM,
-    Batch,
-    cosine,
-    make_optimizer,
-    update,
-)
+from solo.reconstruction.update import Batch, cosine, make_optimizer, update
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import torch
 
 from solo.errors import SoloError
 from solo.files import owned_folder, write_json
+from solo.reconstruction.cfg import HELD_OUT_SEED, CollectCfg
 from solo.reconstruction.data.recorder import (
-    HELD_OUT_SEED,
-    CollectCfg,
     check_disjoint,
     collect,
+    num_shards,
     pack_step,
     plan_shard,
 )
@@ -135,7 +135,7 @@ def test_values_survive_to_half_a_millimetre(tmp_path):
 
 def test_held_out_sets_are_850_instances_on_other_seeds():
     cfg = CollectCfg(split="eval")
-    plans = [plan_shard(cfg, k) for k in range(cfg.num_shards)]
+    plans = [plan_shard(cfg, k) for k in range(num_shards(cfg))]
     seeds = [plan.scene.seed for plan in plans]
     assert sum(len(plan.columns) for plan in plans) == 850
     assert len(set(seeds)) == 5

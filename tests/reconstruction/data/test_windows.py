@@ -8,7 +8,8 @@ import torch
 from mjlab.utils.buffers import CircularBuffer
 
 from solo.errors import SoloError
-from solo.reconstruction.checkpoint import FitCfg
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import open_split
 from solo.reconstruction.data.recorder import collect, plan_shard
 from solo.reconstruction.data.shards import Manifest, read_arrays
 from solo.reconstruction.data.windows import Recording, episode_starts
@@ -76,9 +77,12 @@ def test_samples_are_sequences_in_the_order_of_the_shards(tmp_path):
 
 def test_images_of_another_size_are_refused(tmp_path):
     record(tmp_path, "train")
-    assert FitCfg("qr", profile="laptop").open(tmp_path / "train").num_samples == 180
+    assert (
+        open_split(FitCfg("qr", profile="laptop"), tmp_path / "train").num_samples
+        == 180
+    )
     with pytest.raises(SoloError, match="are 57 x 32; profile paper takes 113 x 64"):
-        FitCfg("qr", profile="paper").open(tmp_path / "train")
+        open_split(FitCfg("qr", profile="paper"), tmp_path / "train")
 
 
 def test_an_extended_recording_is_unpacked_anew(tmp_path):
