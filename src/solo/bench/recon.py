@@ -15,6 +15,7 @@ encoded, as their first layers or their memory need it.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,12 +24,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import torch
+from torch import nn
 
 from solo.bench.cfg import ReconBenchCfg
 from solo.progress import make_progress
 from solo.reconstruction.networks import make_reconstructor
-from solo.reconstruction.networks.export import StepExport, export_onnx
 from solo.reconstruction.networks.interface import IO_PROFILES, Reconstructor
+from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
 from solo.reconstruction.update import Batch, make_optimizer, update
 from solo.sim.threads import stepping_threads
 
@@ -199,3 +201,64 @@ def _make_session(path: Path) -> onnxruntime.InferenceSession:
     options.inter_op_num_threads = 1
     providers = ["CPUExecutionProvider"]
     return onnxruntime.InferenceSession(path, options, providers=providers)
+
+
+class StepExport(nn.Module):
+    """A control step as ONNX: sensors and state to height, velocity and new state.
+
+    The Query Reconstructor takes the newest image and keeps the tokens of older ones; a
+    memory of the episode is the state of networks that have one; the others take whole
+    windows. Zeros in the state begin an episode.
+    """
+
+    def __init__(self, model: Reconstructor, streaming: bool = True) -> None:
+        """Wrap a model; it is not copied.
+
+        Args:
+            model: The reconstructor.
+            streaming: Keep a state where the model has one; else whole windows.
+        """
+        super().__init__()
+        self.model = model
+        io = model.io
+        is_query = isinstance(model, QueryReconstructor)
+        has_state = streaming and (is_query or model.episode_memory)
+        self.state = model.initial_state(1, "cpu") if has_state else ()
+        """State at the beginning of an episode."""
+        self.images = 1 if has_state and is_query else io.depth_frames
+        """Images per step, the newest ones."""
+        names = [f"state{k}" for k in range(len(self.state))]
+        self.input_names = ["depth", "proprioception", *(f"{n}_in" for n in names)]
+        self.output_names = ["height", "velocity", *(f"{n}_out" for n in names)]
+
+    def forward(
+        self, depth: torch.Tensor, proprioception: torch.Tensor, *state: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        """Height [B, Y, X], velocity [B, 3] and the new state of a control step."""
+        outputs, new = self.model(depth, proprioception, state or None)
+        return outputs["height"], outputs["velocity"], *(new or ())
+
+    def get_dummy_inputs(self) -> tuple[torch.Tensor, ...]:
+        """Inputs of one robot at the beginning of an episode, for tracing."""
+        io = self.model.io
+        return (
+            torch.zeros(1, self.images, *io.depth_shape),
+            torch.zeros(1, io.proprioception_frames, io.proprioception_dim),
+            *self.state,
+        )
+
+
+def export_onnx(module: StepExport, path: Path | str) -> None:
+    """Write a module on CPU as ONNX with a batch of one."""
+    with warnings.catch_warnings():
+        # That sizes become constants, which is wanted.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(),
+            module.get_dummy_inputs(),
+            str(path),
+            opset_version=18,
+            input_names=module.input_names,
+            output_names=module.output_names,
+            dynamo=False,
+        )

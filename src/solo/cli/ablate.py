@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from solo.bundles import SHIPPED_TEACHER
+from solo.cli import Verb
 from solo.cli.checks import (
     check_robot,
     check_run,
@@ -19,7 +20,7 @@ from solo.errors import SoloError, check_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ablate:
+class Ablate(Verb):
     """Train and evaluate every arm with every seed, and compare them pair by pair.
 
     objectives: TA-MSE, MSE+PPO, PPO. reconstructors: QR, START, DPL. reading: TA-MSE's
@@ -63,8 +64,6 @@ class Ablate:
     """auto, cpu or cuda:0; auto is CUDA if available."""
     robot: str = "g1"
     """Name of the robot."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         for option in ("iterations", "start_iterations", "num_envs", "rollouts"):

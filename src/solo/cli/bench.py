@@ -16,17 +16,15 @@ from solo.bench.cfg import (
     SimBenchCfg,
     TrainBenchCfg,
 )
+from solo.cli import Verb
 from solo.cli.checks import check_exists, pick_device
 from solo.cli.tables import print_table
 from solo.errors import check_number
 
 
 @dataclass(frozen=True)
-class BenchSim(SimBenchCfg):
+class BenchSim(SimBenchCfg, Verb):
     __doc__ = SimBenchCfg.__doc__
-
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         from solo.bench.sim import bench_sim
@@ -37,11 +35,8 @@ class BenchSim(SimBenchCfg):
 
 
 @dataclass(frozen=True)
-class BenchDepth(DepthBenchCfg):
+class BenchDepth(DepthBenchCfg, Verb):
     __doc__ = DepthBenchCfg.__doc__
-
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         from solo.bench.depth import bench_depth
@@ -52,11 +47,8 @@ class BenchDepth(DepthBenchCfg):
 
 
 @dataclass(frozen=True)
-class BenchTrain(TrainBenchCfg):
+class BenchTrain(TrainBenchCfg, Verb):
     __doc__ = TrainBenchCfg.__doc__
-
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         from solo.bench.train import bench_train
@@ -67,11 +59,8 @@ class BenchTrain(TrainBenchCfg):
 
 
 @dataclass(frozen=True)
-class BenchRecon(ReconBenchCfg):
+class BenchRecon(ReconBenchCfg, Verb):
     __doc__ = ReconBenchCfg.__doc__
-
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         from solo.bench.recon import bench_recon
@@ -83,11 +72,8 @@ class BenchRecon(ReconBenchCfg):
 
 
 @dataclass(frozen=True)
-class BenchMachine(MachineBenchCfg):
+class BenchMachine(MachineBenchCfg, Verb):
     __doc__ = MachineBenchCfg.__doc__
-
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         from solo.bench.machine import bench_machine
@@ -98,7 +84,7 @@ class BenchMachine(MachineBenchCfg):
 
 
 @dataclass(frozen=True)
-class BenchStop:
+class BenchStop(Verb):
     """Measure how fast a G1's motors are damped when `solo deploy` is stopped.
 
     Sends every signal in every phase, with a simulated G1 on loopback. Reports the
@@ -107,8 +93,6 @@ class BenchStop:
 
     rounds: int = 3
     """How often each signal is sent in each phase."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         check_number("rounds", self.rounds, 1)
@@ -121,7 +105,7 @@ class BenchStop:
 
 
 @dataclass(frozen=True)
-class BenchPolicy:
+class BenchPolicy(Verb):
     """Measure a policy bundle for one robot, and torch on the same observations.
 
     A simulated D455 streams at 60 Hz while the policy runs at its own rate. The
@@ -136,15 +120,8 @@ class BenchPolicy:
     """Thread counts to measure; the first gives the main result."""
     provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
     """Where the bundle runs; torch runs on the CPU."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
-        """Measure.
-
-        Raises:
-            SoloError: The bundle or the provider cannot be used.
-        """
         check_number("steps", self.steps, 20)
         check_number("threads", min(self.threads, default=0), 1)
         check_exists("bundle", self.bundle, "Give a file that `solo export` wrote.")

@@ -61,6 +61,17 @@ def check_picture_path(path: Path, endings: Sequence[str]) -> None:
         )
 
 
+def make_folder(path: Path) -> None:
+    """Create the folder of ``--output``, if need be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoloError(
+            f"Cannot create the folder {str(path)!r}: {error.strerror or error}. "
+            "Choose another --output."
+        ) from error
+
+
 def check_new_folder(option: str, path: Path) -> None:
     """Refuse a path that exists, unless it is an empty folder."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
+from solo.cli import Verb
 from solo.cli.checks import MAX_PORT
 from solo.cli.sim_robot import Scene
 from solo.errors import SoloError, check_number
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Deploy:
+class Deploy(Verb):
     """Run a policy bundle on a simulated or a real robot, at 50 Hz.
 
     On the real robot it asks for confirmation and starts in damping; the operator then
@@ -73,15 +74,8 @@ class Deploy:
     """Request real-time priority for the control loop; for the robot's computer."""
     dry_run: bool = False
     """Check the bundle, print the plan and exit."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
-        """Run until stopped and report the timing.
-
-        Raises:
-            SoloError: The bundle, a device or an option cannot be used.
-        """
         from solo.deploy.bundle.load import load_bundle
 
         check_number("seconds", self.seconds, 0.1)

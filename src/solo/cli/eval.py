@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo.cli import Verb
 from solo.cli.checks import (
     check_picture_path,
     check_robot,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvalOptions:
+class EvalOptions(Verb):
     """Options common to all evaluations."""
 
     seed: int = 0
@@ -36,8 +37,6 @@ class EvalOptions:
     output: Path | None = None
     """Folder for the results; eval/PROTOCOL/POLICY if omitted. Jobs already finished
     there are not repeated."""
-    json: Path | None = None
-    """File to write the result to."""
     failures: int = 3
     """Failures per job whose last seconds are recorded, with pictures and a video if
     OpenGL is available; does not affect results."""
@@ -327,7 +326,7 @@ class EvalRobustness(OnPatches):
 
 
 @dataclass(frozen=True)
-class EvalCurriculum:
+class EvalCurriculum(Verb):
     """Plot the curriculum levels of several training runs in one figure.
 
     Runs that differ in their seed alone are drawn as one line, the mean, in a band from
@@ -341,8 +340,6 @@ class EvalCurriculum:
     names if omitted."""
     output: Path = Path("curriculum.png")
     """Figure to write."""
-    json: Path | None = None
-    """File to write the curves to."""
 
     def run(self) -> dict[str, Any]:
         check_picture_path(self.output, (".png",))

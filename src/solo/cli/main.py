@@ -1,8 +1,7 @@
 """The command ``solo``: find the verb, parse its options, run it, write its result.
 
-A verb is a frozen dataclass: its docstring is the help text, its fields are the options
-and ``run()`` returns what ``--json`` writes. Modules are imported only when their verb
-is asked for, so that ``solo --help`` answers at once.
+Modules are imported only when their verb is asked for, so that ``solo --help`` answers
+at once.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from solo import __version__
+from solo.cli import Verb
 from solo.errors import FieldError, SoloError
 from solo.files import write_json
 
@@ -155,14 +155,6 @@ VERBS: dict[str, tuple[str, str]] = {
 overview."""
 
 
-class Command(Protocol):
-    """What a verb's dataclass offers."""
-
-    json: Path | None
-
-    def run(self) -> dict[str, Any]: ...
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code: 0 fine, 1 failed, 2 wrong usage."""
     try:
@@ -278,7 +270,7 @@ def split_verb(args: Sequence[str]) -> tuple[str, list[str]]:
     )
 
 
-def parse(verb: str, args: Sequence[str]) -> Command:
+def parse(verb: str, args: Sequence[str]) -> Verb:
     """Turn options into the verb's dataclass. Exits with 2 if they do not parse."""
     import tyro
 
@@ -289,7 +281,7 @@ def parse(verb: str, args: Sequence[str]) -> Command:
     command = tyro.cli(cls, args=list(args), prog=f"solo {verb}")
     if overrides:
         command = dataclasses.replace(command, overrides=overrides)
-    return cast(Command, command)
+    return cast(Verb, command)
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -322,7 +314,7 @@ OUTPUTS = ("json", "output", "resume", "picture", "log", "faults")
 """Options that name what a verb writes; all other paths are read."""
 
 
-def check_outputs(command: Command) -> None:
+def check_outputs(command: Verb) -> None:
     """Refuse an impossible or harmful result path before the work, not after it.
 
     Raises:

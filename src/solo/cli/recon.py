@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Suppress
 
 from solo.bundles import SHIPPED_TEACHER
+from solo.cli import Verb
 from solo.cli.checks import check_exists, check_robot, pick_device
 from solo.errors import SoloError
 from solo.reconstruction.cfg import CollectCfg, FitCfg, ReconProfile
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CollectRecon(CollectCfg):
+class CollectRecon(CollectCfg, Verb):
     """Record depth images and true terrain to train and compare reconstructors.
 
     Each split has its own folder: train; eval, 850 terrain instances in five held-out
@@ -46,11 +47,8 @@ class CollectRecon(CollectCfg):
     """Ideal camera: no mounting error, no image noise, no latency."""
     robot: str = "g1"
     """Name of the robot."""
-    json: Path | None = None
-    """Also write the manifest to this file."""
 
     def run(self) -> dict[str, Any]:
-        """Record, print where and how fast, and return the manifest."""
         check_robot(self.robot)
         if self.policy != SCRIPTED:
             check_exists(
@@ -121,7 +119,7 @@ def make_sampler(
 
 
 @dataclass(frozen=True)
-class TrainRecon(FitCfg):
+class TrainRecon(FitCfg, Verb):
     """Train one reconstructor on a recorded data set."""
 
     data: Path = Path("data/recon")
@@ -132,11 +130,8 @@ class TrainRecon(FitCfg):
     """Resume the run in --output."""
     device: str = "auto"
     """auto, cpu or cuda:0; auto is CUDA if available."""
-    json: Path | None = None
-    """Also write the result to this file."""
 
     def run(self) -> dict[str, Any]:
-        """Train and return the curve."""
         Manifest.read(self.data / "train")
         cfg = _plain(self, self.method)
 
@@ -171,7 +166,7 @@ def _plain(options: FitCfg, method: str) -> FitCfg:
 
 
 @dataclass(frozen=True)
-class CompareRecon(FitCfg):
+class CompareRecon(FitCfg, Verb):
     """Train reconstructors on the same data and measure them on held-out terrain.
 
     Interrupted runs, and runs of `solo recon train`, are resumed.
@@ -187,11 +182,8 @@ class CompareRecon(FitCfg):
     """Folder for runs and figures; runs/recon-PROFILE if omitted."""
     device: str = "auto"
     """auto, cpu or cuda:0; auto is CUDA if available."""
-    json: Path | None = None
-    """Also write the result to this file."""
 
     def run(self) -> dict[str, Any]:
-        """Train, evaluate, draw, print the table and return everything."""
         Manifest.read(self.data / "train")
         cfgs = [_plain(self, method) for method in self.methods]
         if not cfgs:
@@ -230,7 +222,6 @@ class RunRecon(CompareRecon):
     """Name of the robot."""
 
     def run(self) -> dict[str, Any]:
-        """Record all splits, then train and compare."""
         for method in self.methods:
             _plain(self, method)  # A wrong option is told before the work.
         for split in ("train", "eval", "extent"):

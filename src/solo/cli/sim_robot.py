@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from solo.cli import Verb
 from solo.errors import check_number
 
 Scene = Literal["flat", "stairs"]
 
 
 @dataclass(frozen=True)
-class SimRobot:
+class SimRobot(Verb):
     """Simulate a G1 that speaks the robot's DDS topics, for `solo deploy --robot g1`.
 
     In another terminal: solo deploy BUNDLE --robot g1 --interface lo
@@ -39,11 +40,8 @@ class SimRobot:
     (silent), or refusing to be released (stuck)."""
     seconds: float | None = None
     """Stop after this many seconds."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
-        """Simulate until interrupted."""
         check_number("drop", self.drop, 0.0, 1.0)
 
         from solo.deploy.drivers import sim_robot

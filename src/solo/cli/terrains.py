@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from solo.cli import Verb
 from solo.cli.checks import check_picture_path
 from solo.cli.tables import print_table
 from solo.errors import SoloError, check_number
@@ -27,14 +28,10 @@ SEEN = (
 
 
 @dataclass(frozen=True)
-class ListTerrains:
+class ListTerrains(Verb):
     """List the terrain variants with their curriculum ranges."""
 
-    json: Path | None = None
-    """Also write the list to this file as JSON."""
-
     def run(self) -> dict[str, Any]:
-        """Print one line per variant and return the same as a dictionary."""
         table = Table("name", "family", "easiest -> hardest")
         for variant in VARIANTS.values():
             table.add_row(variant.name, variant.family, variant.description)
@@ -52,7 +49,7 @@ class ListTerrains:
 
 
 @dataclass(frozen=True)
-class ShowTerrains:
+class ShowTerrains(Verb):
     """Draw terrain variants into a PNG: a relief and a profile of each."""
 
     difficulty: float = 0.99
@@ -70,15 +67,7 @@ class ShowTerrains:
     output: Path = Path("terrains.png")
     """PNG file to write; an existing one is replaced."""
 
-    json: Path | None = None
-    """Also write what was drawn to this file as JSON."""
-
     def run(self) -> dict[str, Any]:
-        """Draw the picture, print its path and return what was drawn.
-
-        Raises:
-            SoloError: If a name, number or path is not usable.
-        """
         names = self.terrains or tuple(VARIANTS)
         for name in names:
             get_variant(name)
@@ -105,7 +94,7 @@ class ShowTerrains:
 
 
 @dataclass(frozen=True)
-class ShowDepth:
+class ShowDepth(Verb):
     """Draw clean and corrupted depth images of several terrains into a PNG."""
 
     terrains: tuple[str, ...] = ()
@@ -120,15 +109,7 @@ class ShowDepth:
     output: Path = Path("depth.png")
     """PNG file to write; an existing one is replaced."""
 
-    json: Path | None = None
-    """Also write what was drawn to this file as JSON."""
-
     def run(self) -> dict[str, Any]:
-        """Draw the picture, print its path and return what was drawn.
-
-        Raises:
-            SoloError: If a name, number or path is not usable.
-        """
         names = self.terrains or SEEN
         for name in names:
             get_variant(name)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo.cli import Verb
 from solo.cli.checks import (
     check_exists,
     check_robot,
@@ -31,41 +32,29 @@ Any other setting: --env.PATH VALUE or --agent.PATH VALUE, for example
 
 
 @dataclass(frozen=True)
-class TrainTeacher(TeacherCfg):
+class TrainTeacher(TeacherCfg, Verb):
     __doc__ = f"{TeacherCfg.__doc__}{_PATHS}"
 
-    json: Path | None = None
-    """File to write the summary to."""
-
     def run(self) -> dict[str, Any]:
-        """Train and return the summary."""
         check_run(self.start_from)
         return _run(self, lambda train: train.train_teacher)
 
 
 @dataclass(frozen=True)
-class TrainStudent(StudentCfg):
+class TrainStudent(StudentCfg, Verb):
     __doc__ = f"{StudentCfg.__doc__}{_PATHS}"
 
-    json: Path | None = None
-    """File to write the summary to."""
-
     def run(self) -> dict[str, Any]:
-        """Train and return the summary."""
         check_run(self.teacher)
         check_run(self.start_from)
         return _run(self, lambda train: train.train_student)
 
 
 @dataclass(frozen=True)
-class TrainPerceptive(PerceptiveCfg):
+class TrainPerceptive(PerceptiveCfg, Verb):
     __doc__ = f"{PerceptiveCfg.__doc__}{_PATHS}"
 
-    json: Path | None = None
-    """File to write the summary to."""
-
     def run(self) -> dict[str, Any]:
-        """Train and return the summary."""
         check_run(self.student)
         check_exists(
             "reconstructor",
@@ -76,7 +65,7 @@ class TrainPerceptive(PerceptiveCfg):
 
 
 @dataclass(frozen=True)
-class TrainPack:
+class TrainPack(Verb):
     """Write a run's last checkpoint to a small folder of its own.
 
     It drops what only an exact resume needs: the state of the environments and the
@@ -88,11 +77,8 @@ class TrainPack:
     """Folder of a run, or a checkpoint in one."""
     output: Path | None = None
     """New folder."""
-    json: Path | None = None
-    """File to write the sizes to."""
 
     def run(self) -> dict[str, Any]:
-        """Write the folder and return its sizes."""
         if self.output is None:
             raise SoloError("--output is missing: give the path of a new folder.")
         check_run(self.run_folder)

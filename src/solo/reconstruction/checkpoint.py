@@ -14,7 +14,7 @@ from torch import nn
 from solo.checkpoints import read_checkpoint, write_checkpoint
 from solo.errors import SoloError, unknown_name
 from solo.reconstruction.cfg import FitCfg
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.data.windows import WindowSet
 from solo.reconstruction.networks import RECONSTRUCTORS, make_reconstructor
 from solo.reconstruction.networks.interface import State
 from solo.reconstruction.update import make_optimizer
@@ -25,13 +25,13 @@ ModelFactory = Callable[[FitCfg], nn.Module]
 """Makes the network of a training."""
 
 
-def open_split(cfg: FitCfg, folder: Path) -> Recording:
+def open_split(cfg: FitCfg, folder: Path) -> WindowSet:
     """A split, whose images must have the profile's size.
 
     Raises:
         SoloError: It is missing, damaged or of another size.
     """
-    recording = Recording(folder, cfg.io)
+    recording = WindowSet(folder, cfg.io)
     if recording.image_shape != cfg.io.depth_shape:
         found, wanted = (
             f"{c} x {r}" for r, c in (recording.image_shape, cfg.io.depth_shape)

@@ -16,7 +16,7 @@ from solo.reconstruction.cfg import FitCfg
 from solo.reconstruction.checkpoint import ModelFactory, make_model, open_split
 from solo.reconstruction.data.recorder import EXTENT_PATCHES_M, check_disjoint
 from solo.reconstruction.data.shards import Manifest
-from solo.reconstruction.data.windows import Batch, Recording
+from solo.reconstruction.data.windows import Batch, WindowSet
 from solo.reconstruction.metrics import Labels, score_frames, summarise
 from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
@@ -69,7 +69,7 @@ class Prediction:
     """Step at which each window ends, [F]."""
 
 
-Predict = Callable[[Recording, str], Prediction]
+Predict = Callable[[WindowSet, str], Prediction]
 """Runs a method on all scored windows of a split; the text is for the progress bar."""
 
 
@@ -92,7 +92,7 @@ class Example:
         return {"terrain": self.terrain, "depth": depth, "truth": truth, "maps": maps}
 
 
-def windows_of(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
+def windows_of(recording: WindowSet) -> tuple[np.ndarray, np.ndarray]:
     """Sequences and last steps of the scored windows of a split, [F] each."""
     steps = scored_steps(recording.num_steps)
     sequences = np.repeat(np.arange(recording.num_sequences), len(steps))
@@ -108,7 +108,7 @@ def scored_steps(num_steps: int) -> np.ndarray:
 def from_windows(predictor: Predictor) -> Predict:
     """A method that sees each window by itself."""
 
-    def predict(recording: Recording, title: str) -> Prediction:
+    def predict(recording: WindowSet, title: str) -> Prediction:
         sequences, ends = windows_of(recording)
         parts = []
         with make_progress() as progress, torch.inference_mode():
@@ -127,7 +127,7 @@ def from_windows(predictor: Predictor) -> Predict:
 def from_episodes(model: Reconstructor, device: str = "cpu") -> Predict:
     """A method that goes through each episode step by step, as on a robot."""
 
-    def predict(recording: Recording, title: str) -> Prediction:
+    def predict(recording: WindowSet, title: str) -> Prediction:
         steps = scored_steps(recording.num_steps)
         parts = []
         with make_progress() as progress, torch.inference_mode():
@@ -191,7 +191,7 @@ def flat_ground(base_height_m: float, noise_m: float = 0.0) -> Predict:
 
 
 def evaluate(
-    found: Prediction, recording: Recording, in_view: np.ndarray
+    found: Prediction, recording: WindowSet, in_view: np.ndarray
 ) -> dict[str, Any]:
     """The metrics of one method on the held-out sets, and where the error lies.
 
@@ -224,7 +224,7 @@ def evaluate(
 
 
 def extent_shift(
-    found: Prediction, recording: Recording
+    found: Prediction, recording: WindowSet
 ) -> dict[str, dict[str, list[float]]]:
     """Error over difficulty on descending stairs, by side of the patch.
 
@@ -248,7 +248,7 @@ def extent_shift(
     return result
 
 
-def pick_examples(found: dict[str, Prediction], recording: Recording) -> list[Example]:
+def pick_examples(found: dict[str, Prediction], recording: WindowSet) -> list[Example]:
     """One window per terrain at its highest level: the one with the most relief."""
     first = next(iter(found.values()))
     terrains = recording.terrains[first.sequences]

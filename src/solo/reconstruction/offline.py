@@ -29,7 +29,7 @@ from solo.reconstruction.checkpoint import (
     open_split,
     save,
 )
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.data.windows import WindowSet
 from solo.reconstruction.networks.dense import DenseReconstructor
 from solo.reconstruction.update import Batch, cosine, make_optimizer, update
 
@@ -155,7 +155,7 @@ def fit(
     return state
 
 
-def _update(state: Fit, recording: Recording) -> None:
+def _update(state: Fit, recording: WindowSet) -> None:
     cfg = state.cfg
     started, cpu_started = time.perf_counter(), time.process_time()
     batch, cells = _pick(state, recording).to(cfg.device), pick_cells(cfg, state.update)
@@ -183,7 +183,7 @@ def _update(state: Fit, recording: Recording) -> None:
         state.pending.clear()
 
 
-def _pick(state: Fit, recording: Recording) -> Batch:
+def _pick(state: Fit, recording: WindowSet) -> Batch:
     """The batch of the next update; for a memory, the next steps of some episodes."""
     cfg, sizes = state.cfg, (recording.num_sequences, recording.num_steps)
     model = state.model
@@ -203,7 +203,7 @@ def _pick(state: Fit, recording: Recording) -> Batch:
 
 
 def _begin(
-    cfg: FitCfg, recording: Recording, output: Path, resume: bool, factory: ModelFactory
+    cfg: FitCfg, recording: WindowSet, output: Path, resume: bool, factory: ModelFactory
 ) -> Fit:
     """A new training, or the one in the folder."""
     shards = recording.manifest.shards
