@@ -10,7 +10,7 @@ depends on who else is in the batch, so it always runs with `LANES` slots.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -52,6 +52,11 @@ class Condition:
     def needs_depth(self) -> bool:
         """Whether it changes nothing for a policy without a camera."""
         return self.depth != "seen" or self.delay_steps > 0 or self.tilt_deg != 0.0
+
+    def describe(self) -> dict[str, Any]:
+        """For result files, as it is read from them."""
+        pushes = None if self.push_every_s is None else list(self.push_every_s)
+        return {**asdict(self), "push_every_s": pushes}
 
 
 NOMINAL = Condition("nominal")

@@ -37,7 +37,7 @@ def describe(
     config = {
         "protocol": {**asdict(protocol), "terrain_seed": protocol.terrain_seed},
         "policy": source.describe(),
-        **({} if condition is None else {"condition": asdict(condition)}),
+        **({} if condition is None else {"condition": condition.describe()}),
         "versions": _versions(),
     }
     return json.loads(json.dumps(config))  # As it will be read: lists, not tuples.

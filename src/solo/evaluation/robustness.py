@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def evaluate_robustness(
             rows.append(
                 ConditionRow(
                     condition.name,
-                    asdict(condition),
+                    condition.describe(),
                     is_applicable=False,
                     reason="the policy has no depth camera",
                 )
@@ -88,7 +88,7 @@ def describe_row(
     assert nominal.summary is not None
     return ConditionRow(
         name=condition.name,
-        condition=asdict(condition),
+        condition=condition.describe(),
         success=found.summary.success,
         worst=found.summary.worst,
         measures=found.summary.measures,
