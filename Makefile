@@ -88,7 +88,7 @@ docs: sync
 pictures: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
 	$(BIN)/solo depth show --output docs/images/depth.png
-	$(BIN)/python -m solo.robots.conventions_picture --output docs/images/conventions.png
+	$(BIN)/python docs/images/conventions.py --output docs/images/conventions.png
 	$(BIN)/solo demo --headless --output build/demo
 	cp build/demo/demo.gif docs/images/demo.gif
 

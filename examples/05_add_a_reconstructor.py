@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 import solo
-from solo.reconstruction.checkpoint import FitCfg
+from solo.reconstruction.cfg import CollectCfg, FitCfg
 from solo.reconstruction.comparison import compare
-from solo.reconstruction.data.recorder import CollectCfg, collect
+from solo.reconstruction.data.recorder import collect
 from solo.reconstruction.data.scripted.sampler import ScriptedSampler
 from solo.reconstruction.networks import RECONSTRUCTORS, ReconstructorKind
 from solo.reconstruction.networks.interface import ReconstructionIoCfg, Reconstructor

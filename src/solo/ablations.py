@@ -26,14 +26,14 @@ from typing import Any
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
 from solo.evaluation.curriculum import TAG
-from solo.evaluation.evaluate import evaluate, total_times, without_rollouts
-from solo.evaluation.metrics import mean_std, paired_difference, summarise_levels
+from solo.evaluation.levels import compare, evaluate_one
+from solo.evaluation.metrics import mean_std
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import Protocol
 from solo.files import read_json, write_json, written_aside
 from solo.pictures.ablations import draw_ablation
 from solo.result_files import RESULT, write_result
-from solo.results import Evaluation, Levels, Mean
+from solo.results import Evaluation, Mean
 from solo.runs.folder import checkpoints
 from solo.stages.curves import read_curves
 from solo.stages.train import train_perceptive, train_student
@@ -187,7 +187,7 @@ def run_ablation(cfg: AblationCfg, **settings: Any) -> dict[str, Any]:
     table = make_table(found, levels)
     first, *others = found
     for other in others:  # For `solo report`.
-        pair = compare_pair(found[other], found[first])
+        pair = compare(found[other], found[first])
         write_result(output / f"{_slug(other)}-and-{_slug(first)}.json", pair)
     result = {
         **_settings(cfg),
@@ -287,14 +287,12 @@ def _finish(run: StudentCfg | PerceptiveCfg, stage: Stage) -> Path:
 
 
 def _evaluate(cfg: AblationCfg, run: Path, settings: Mapping[str, Any]) -> Evaluation:
-    source = open_policy(str(run))
-    folder = Path("eval") / run.name
-    found = evaluate(cfg.protocol, source, cfg.output / folder, **settings)
-    cells = tuple(without_rollouts(job, str(folder)) for job in found.cells)
+    source, folder = open_policy(str(run)), f"eval/{run.name}"
+    found = evaluate_one(cfg.protocol, source, cfg.output, folder, **settings)
     assert found.summary is not None
-    aggregates = {"all": found.summary.success, **summarise_levels(cells)}
     print(f"{run.name}: {100 * found.summary.success.rate:.1f} % of all rollouts.")
-    return replace(found, cells=cells, aggregates=aggregates)
+    aggregates = {"all": found.summary.success, **found.aggregates}
+    return replace(found, aggregates=aggregates)
 
 
 def _slug(name: str) -> str:
@@ -322,14 +320,6 @@ def make_table(
         for arm, row in table.items():
             row[LEVEL] = list(levels[arm])
     return table
-
-
-def compare_pair(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Levels:
-    """Two arms as the result of an evaluation of levels."""
-    a, b = ([one.aggregates for one in side] for side in (first, second))
-    paired = paired_difference(a, b)
-    times = total_times([*first, *second])
-    return Levels(tuple(first), tuple(second), paired, **times)
 
 
 def differences(table: Table, first: str, other: str) -> dict[str, Mean]:

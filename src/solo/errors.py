@@ -27,6 +27,27 @@ class FieldError(SoloError):
         return f"--{self.field.replace('_', '-')} {self.problem}"
 
 
+_MAX = 2**31 - 1
+"""Largest count and seed; both are 32-bit numbers in places."""
+
+
+def check_number(
+    field: str, value: float | None, minimum: float, maximum: float = _MAX
+) -> None:
+    """Refuse a number out of its range; None passes.
+
+    Raises:
+        FieldError: As it says.
+    """
+    if value is None or minimum <= value <= maximum:
+        return
+    allowed = f"from {minimum:g} to {maximum:g}"
+    if maximum == _MAX:
+        limit = f" and at most {_MAX}" if value > _MAX else ""
+        allowed = f"a number of at least {minimum}{limit}"
+    raise FieldError(field, f"is {value}; it must be {allowed}.")
+
+
 def unknown_name(kind: str, found: str, allowed: Iterable[str], hint: str) -> SoloError:
     """The error for a name that is not in a closed set."""
     return SoloError(f"Unknown {kind} {found!r}. Allowed: {', '.join(allowed)}. {hint}")

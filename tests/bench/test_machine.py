@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from solo.bench.machine import CONTROL_S, ConstantWork, MachineBenchCfg, bench_machine
+from solo.bench.cfg import MachineBenchCfg
+from solo.bench.machine import CONTROL_S, ConstantWork, bench_machine
 from solo.deploy.health import LostTime
 from solo.deploy.loop import WARM_UP_TICKS, FixedRateLoop
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from solo.bench.recon import ReconBenchCfg, bench_recon
+from solo.bench.cfg import ReconBenchCfg
+from solo.bench.recon import bench_recon
+from solo.errors import SoloError
 
 
 def test_every_method_gets_positive_numbers_and_torch_its_threads_back():
     before = torch.get_num_threads()
-    cfg = ReconBenchCfg(profiles=("laptop",), batch_size=2, rounds=1, streaming_steps=2)
+    cfg = ReconBenchCfg(profiles=("laptop",), batch=2, rounds=1, steps=2)
     result = bench_recon(cfg)
     assert torch.get_num_threads() == before
     assert set(result["laptop"]) == {"qr", "start", "dpl"}
@@ -30,5 +32,5 @@ def test_every_method_gets_positive_numbers_and_torch_its_threads_back():
 
 
 def test_unknown_profiles_are_refused():
-    with pytest.raises(ValueError, match="Choose from: paper, reduced, laptop"):
-        ReconBenchCfg(profiles=("phone",))
+    with pytest.raises(SoloError, match="Allowed: paper, reduced, laptop"):
+        ReconBenchCfg(profiles=("phone",))  # type: ignore[arg-type] - Not one of them.

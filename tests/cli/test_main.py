@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import os
 import subprocess
@@ -11,7 +10,7 @@ import sys
 
 import pytest
 
-from solo.cli.main import VERBS, main
+from solo.cli.main import VERBS, load_verb, main
 
 
 def run(capsys, *args: str) -> tuple[int, str, str]:
@@ -45,8 +44,7 @@ def test_help_does_not_import_the_simulation():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_a_documented_dataclass_with_json(verb):
-    module, name = VERBS[verb][0].split(":")
-    cls = getattr(importlib.import_module(module), name)
+    cls = load_verb(verb)
     assert dataclasses.is_dataclass(cls)
     assert cls.__doc__
     assert "json" in {field.name for field in dataclasses.fields(cls)}

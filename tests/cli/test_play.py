@@ -102,7 +102,7 @@ def test_a_teacher_walks_the_route_into_a_film(tmp_path: Path):
         ({"difficulty": 1.5}, ["1.5", "0 to 1"]),
         ({"level": 10}, ["--level is 10", "0 to 9"]),
         ({"level": 3, "difficulty": 0.5}, ["--level is 3", "one of the two"]),
-        ({"num_robots": 0}, ["--num-robots is 0"]),
+        ({"num_robots": 0}, ["num_robots is 0"]),
         ({"port": 70000}, ["70000"]),
         ({"seconds": 1.0}, ["--seconds is 1.0", "--output"]),
         ({"output": Path("a.jpg")}, ["'a.jpg'", ".mp4 or .gif or .png"]),

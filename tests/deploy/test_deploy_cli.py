@@ -67,9 +67,9 @@ def test_dry_run_says_what_it_would_do_and_moves_nothing(bundle, capsys):
         ({"command": "remote"}, "--robot g1"),
         ({"robot": "g1", "command": "script"}, "for simulation"),
         ({"camera": "replay"}, "--recording"),
-        ({"seconds": -1.0}, "--seconds is -1"),
-        ({"threads": 0}, "--threads is 0"),
-        ({"dashboard_port": 70000}, "--dashboard-port is 70000"),
+        ({"seconds": -1.0}, "seconds is -1"),
+        ({"threads": 0}, "threads is 0"),
+        ({"dashboard_port": 70000}, "dashboard_port is 70000"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(bundle, options, parts):
@@ -158,7 +158,7 @@ def test_a_blind_policy_needs_no_camera(bundle):
 
 
 def test_sim_robot_refuses_impossible_losses():
-    with pytest.raises(SoloError, match="--drop is 2"):
+    with pytest.raises(SoloError, match="drop is 2"):
         SimRobot(drop=2.0).run()
 
 

@@ -187,7 +187,7 @@ def test_camera_pose_matches_the_camera_in_the_model():
 
 
 def test_amp_state_is_the_motion_librarys(env):
-    from solo.motions.features import amp_state
+    from solo.motions.library import amp_state
 
     obs, _ = env.reset(seed=0)
     data = env.scene["robot"].data

@@ -108,9 +108,9 @@ def test_some_levels_keep_their_numbers():
     ("command", "reason"),
     [
         (EvalStress(policy="walk"), "Unknown policy 'walk'"),
-        (EvalStress(policy="zero", rollouts=0), "--rollouts is 0"),
-        (EvalStress(policy="zero", num_envs=0), "--num-envs is 0"),
-        (EvalStress(policy="zero", difficulty=1.2), r"--difficulty is 1\.2"),
+        (EvalStress(policy="zero", rollouts=0), "rollouts is 0"),
+        (EvalStress(policy="zero", num_envs=0), "num_envs is 0"),
+        (EvalStress(policy="zero", difficulty=1.2), r"difficulty is 1\.2"),
         (EvalStress(policy="zero", terrains=("lava",)), "Unknown terrain 'lava'"),
         (EvalStress(policy="zero", terrains=("gap", "gap")), "names one twice"),
         (EvalLevels(policy=("zero",), versus=("zero", "stand")), "as many of both"),

@@ -85,16 +85,16 @@ def test_the_route_prints_its_numbers(scripted, capsys):
     [
         (EvalIsolated(policy="zero", terrains=("lava",)), "--terrains is lava"),
         (EvalIsolated(policy="zero", terrains=("gap", "gap")), "each once"),
-        (EvalIsolated(policy="zero", rollouts=0), "--rollouts is 0"),
+        (EvalIsolated(policy="zero", rollouts=0), "rollouts is 0"),
         (
             EvalCourse(policy="zero", difficulty_scale=0.0),
             r"--difficulty-scale is 0\.0",
         ),
         (EvalCourse(policy="zero", difficulty_scale=1.5), "at most 1"),
-        (EvalRoute(policy="zero", length_m=0.5), r"--length-m is 0\.5"),
-        (EvalRoute(policy="zero", length_m=float("nan")), "--length-m is nan"),
-        (EvalRoute(policy="zero", num_robots=0), "--num-robots is 0"),
-        (EvalCourse(policy="zero", failures=-1), "--failures is -1"),
+        (EvalRoute(policy="zero", length_m=0.5), r"length_m is 0\.5"),
+        (EvalRoute(policy="zero", length_m=float("nan")), "length_m is nan"),
+        (EvalRoute(policy="zero", num_robots=0), "num_robots is 0"),
+        (EvalCourse(policy="zero", failures=-1), "failures is -1"),
         (EvalRoute(policy="walk", length_m=50.0), "Unknown policy 'walk'"),
     ],
 )

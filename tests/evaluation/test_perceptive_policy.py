@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 
 from solo.errors import SoloError
-from solo.evaluation.perceptive import GROUPS, PerceptivePolicy
+from solo.evaluation.network_policy import GROUPS, PerceptivePolicy
 from solo.evaluation.policies import open_policy
 from solo.evaluation.rollout import LANES
 from solo.reconstruction.networks.interface import Reconstructor

@@ -137,8 +137,8 @@ def test_a_policy_without_a_camera_is_spared_what_is_done_to_it(ran, capsys):
             EvalRobustness(policy="zero", conditions=("zeroed", "zeroed")),
             "--conditions names one twice",
         ),
-        (EvalRobustness(policy="zero", difficulty=2.0), "--difficulty is 2"),
-        (EvalRobustness(policy="zero", failures=-1), "--failures is -1"),
+        (EvalRobustness(policy="zero", difficulty=2.0), "difficulty is 2"),
+        (EvalRobustness(policy="zero", failures=-1), "failures is -1"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(command, reason):

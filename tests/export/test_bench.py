@@ -7,7 +7,7 @@ import json
 import pytest
 
 from solo.bench.policy import PolicyBenchCfg, bench_policy
-from solo.cli.bench_policy import BenchPolicy
+from solo.cli.bench import BenchPolicy
 from solo.errors import SoloError
 
 from .helpers import bundle_path
@@ -31,7 +31,7 @@ def test_the_result_has_its_keys():
 
 
 def test_impossible_options_are_refused():
-    with pytest.raises(SoloError, match="--steps is 5"):
+    with pytest.raises(SoloError, match="steps is 5"):
         BenchPolicy(bundle_path(), steps=5).run()
-    with pytest.raises(SoloError, match="--threads is 0"):
+    with pytest.raises(SoloError, match="threads is 0"):
         BenchPolicy(bundle_path(), threads=(0,)).run()

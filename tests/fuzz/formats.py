@@ -24,16 +24,16 @@ from solo.bundles import shipped_teacher
 from solo.checkpoints import read_checkpoint, write_checkpoint
 from solo.cli.train_curves import _num_envs
 from solo.deploy.bundle.load import load_bundle
-from solo.deploy.replay import Recording as DeployRecording
-from solo.deploy.replay import ReplayCamera, replay
+from solo.deploy.replay import Recording, ReplayCamera, replay
 from solo.errors import SoloError
 from solo.evaluation.policies import open_policy
 from solo.files import write_json
 from solo.motions.catalogue import make_clip
 from solo.motions.files import load_clip, save_clip
-from solo.reconstruction.checkpoint import FitCfg, load
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import load
 from solo.reconstruction.data.shards import MANIFEST, Manifest, checksum
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.data.windows import WindowSet
 from solo.report.page import write_report
 from solo.report.read import read_results
 from solo.robots.g1 import G1
@@ -220,7 +220,7 @@ def shards(rng: random.Random, folder: Path) -> None:
         manifest = Manifest.read(folder).to_dict()
         manifest["shards"]["0"]["sha256"] = checksum(shard)  # As if it were whole.
         write_json(folder / MANIFEST, manifest)
-    recording = Recording(folder)
+    recording = WindowSet(folder)
     recording.windows(np.zeros(2, int), np.arange(2))
 
 
@@ -253,7 +253,7 @@ def deploy_log(rng: random.Random, folder: Path) -> None:
         _damage_json(rng, folder / "run.json")
     else:
         _damage_npz(rng, folder / "00000.npz")
-    recording = DeployRecording(folder, tiny_contract())
+    recording = Recording(folder, tiny_contract())
     replay(recording, FakePolicy())
     ReplayCamera(folder, tiny_contract())
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import io
 import os
 import random
 from pathlib import Path
 from unittest import mock
 
-from solo.cli.main import VERBS, main
+from solo.cli.main import VERBS, load_verb, main
 
 WORK = (
     "solo.bench.depth:bench_depth", "solo.bench.machine:bench_machine",
     "solo.bench.policy:bench_policy", "solo.bench.recon:bench_recon",
     "solo.bench.sim:bench_sim", "solo.bench.stop:bench_stop",
     "solo.bench.train:bench_train", "solo.cli.hub:hub_api",
-    "solo.viewer.walk:open_any_policy", "solo.deploy.drivers.sim_dds:SimG1",
+    "solo.viewer.film:write_clip", "solo.viewer.film:write_demo",
+    "solo.deploy.drivers.sim_dds:SimG1",
     "solo.deploy.session:Session", "solo.evaluation.evaluate:evaluate",
     "solo.evaluation.levels:evaluate_levels",
     "solo.evaluation.robustness:evaluate_robustness",
@@ -73,9 +73,8 @@ def prepare(folder: Path) -> None:
 def random_options(rng: random.Random) -> list[str]:
     """A verb with options of its own and some values."""
     verb = rng.choice(list(VERBS))
-    module, name = VERBS[verb][0].split(":")
-    cls = getattr(importlib.import_module(module), name)
-    names = [field.name.replace("_", "-") for field in dataclasses.fields(cls)]
+    fields = dataclasses.fields(load_verb(verb))
+    names = [field.name.replace("_", "-") for field in fields]
     words = verb.split()
     words += [rng.choice(VALUES) for _ in range(rng.choice((0, 1, 1, 2)))]
     for option in rng.sample(names, rng.randrange(min(4, len(names)) + 1)):

@@ -9,8 +9,12 @@ import torch
 from solo.errors import SoloError
 from solo.motions import rotations
 from solo.motions.clip import MotionClip
-from solo.motions.features import AMP_STATE_DIM, amp_state, clip_amp_transitions
-from solo.motions.library import MotionLibrary
+from solo.motions.library import (
+    AMP_STATE_DIM,
+    MotionLibrary,
+    amp_state,
+    clip_amp_transitions,
+)
 from solo.robots.g1 import G1
 
 DEFAULT = np.array(G1.joint_values(G1.default_joint_pos))
@@ -69,19 +73,13 @@ def test_other_rates_are_resampled():
     torch.testing.assert_close(states[:, 50], torch.full((50,), 0.4))
 
 
-def test_weights_count_clips_not_frames():
+def test_clips_are_drawn_equally_often_whatever_their_length():
     slow, fast = rigid(0.2, 0.0, num_frames=200), rigid(0.6, 0.0, num_frames=20)
-    library = MotionLibrary([slow, fast], G1, weights=[1.0, 3.0])
+    library = MotionLibrary([slow, fast], G1)
     generator = torch.Generator().manual_seed(0)
     states, _ = library.sample_transitions(4000, generator)
     share = (states[:, 50] > 0.4).float().mean().item()
-    assert share == pytest.approx(0.75, abs=0.03)
-
-
-def test_a_clip_of_weight_zero_is_never_drawn():
-    clips = [rigid(0.2, 0.0), rigid(0.6, 0.0)]
-    library = MotionLibrary(clips, G1, weights=[0.0, 1.0])
-    assert library.sample_states(500).clip_index.unique().tolist() == [1]
+    assert share == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_same_generator_draws_the_same(clips):
@@ -119,15 +117,10 @@ def test_start_states_are_frames_of_the_clips_without_their_heading(clips):
     )
 
 
-def test_a_library_needs_clips_and_fitting_weights():
+def test_a_library_needs_clips_of_the_robot():
     clip = rigid(0.3, 0.0)
     with pytest.raises(SoloError, match="no clips"):
         MotionLibrary([], G1)
-    with pytest.raises(SoloError, match="1 clips and 2 weights"):
-        MotionLibrary([clip], G1, weights=[1.0, 2.0])
-    for weights in ([-1.0], [0.0], [float("nan")]):
-        with pytest.raises(SoloError, match="weights"):
-            MotionLibrary([clip], G1, weights=weights)
     other = MotionClip(
         "other", 50.0, ("a",), clip.root_pos_w, clip.root_quat_w, np.zeros((11, 1))
     )

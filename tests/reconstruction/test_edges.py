@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solo.reconstruction.edges import covered_edges, f1, find_edges, matched_edges
+from solo.reconstruction.metrics import covered_edges, f1, find_edges, matched_edges
 
 
 def step_at(column: int, height: float = 0.2) -> np.ndarray:

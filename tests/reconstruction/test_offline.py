@@ -11,7 +11,8 @@ import torch
 
 from solo.errors import SoloError
 from solo.pictures.recon import write_pictures
-from solo.reconstruction.checkpoint import FitCfg, load, make_model
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import load, make_model
 from solo.reconstruction.comparison import (
     as_predict,
     compare,
@@ -20,7 +21,7 @@ from solo.reconstruction.comparison import (
     from_windows,
     scored_steps,
 )
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.data.windows import WindowSet
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.offline import (
     batch_indices,
@@ -121,7 +122,7 @@ def test_an_episode_step_by_step_is_the_models_own_streaming(data):
     torch.manual_seed(0)
     model = make_model(cfg).eval()
     assert isinstance(model, Reconstructor)
-    recording = Recording(data / "eval")
+    recording = WindowSet(data / "eval")
     found = as_predict(model, cfg.io, "cpu")(recording, "streaming")
     assert found.height.shape == (recording.num_sequences * 2, 16, 32)
     assert found.steps[:2].tolist() == [19, 29]
@@ -203,7 +204,7 @@ def test_training_lowers_the_error(data, tmp_path):
 
 
 def test_flat_ground_is_as_wrong_as_the_ground_is_high(data):
-    recording = Recording(data / "eval")
+    recording = WindowSet(data / "eval")
     found = flat_ground(0.5)(recording, "flat")
     assert (found.height == -0.5).all()
     assert flat_ground(0.5, 0.03)(recording, "noise").height.std() == pytest.approx(
@@ -216,7 +217,7 @@ def test_flat_ground_is_as_wrong_as_the_ground_is_high(data):
 
 
 def test_errors_in_view_and_beside_it_are_told_apart(data):
-    recording = Recording(data / "eval")
+    recording = WindowSet(data / "eval")
 
     def off_on_the_left(batch):
         height = batch.height.clone()

@@ -28,7 +28,7 @@ from tests.evaluation.runs import write_run
 def test_wrong_options_are_refused_before_any_work(tmp_path):
     with pytest.raises(SoloError, match="no policy 'teacher'"):
         CollectRecon(policy="teacher").run()
-    with pytest.raises(SoloError, match="--frames is 0"):
+    with pytest.raises(SoloError, match="frames is 0"):
         CollectRecon(frames=0, output=tmp_path).run()
     with pytest.raises(SoloError, match="no recording in"):
         CompareRecon(data=tmp_path, output=tmp_path / "runs").run()
@@ -73,7 +73,9 @@ def test_a_teacher_can_be_the_sampler(tmp_path):
     run = write_run(tmp_path / "run", "teacher")
     # Not a whole block of robots, and episodes that end in between.
     options = {"frames": 1, "robots": 5, "steps": 40, "terrain_seeds": (0,)}
-    collect = CollectRecon(str(run), tmp_path / "data", profile="laptop", **options)
+    collect = CollectRecon(
+        **options, policy=str(run), output=tmp_path / "data", profile="laptop"
+    )
     manifest = collect.run()
     assert manifest["sampler"].startswith("teacher ")
     assert manifest["frames"] == 5 * 40

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from solo.reconstruction.checkpoint import FitCfg
-from solo.reconstruction.data.recorder import CollectCfg, ShardPlan, Step, collect
+from solo.reconstruction.cfg import CollectCfg, FitCfg
+from solo.reconstruction.data.recorder import ShardPlan, Step, collect
 
 IMAGE = (32, 57)
 

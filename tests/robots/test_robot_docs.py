@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
 
-from solo.robots.conventions_picture import ground_corners_w
 from solo.robots.g1 import G1
 from solo.robots.view import standing_pose
 
@@ -43,7 +43,8 @@ def test_map_corners_are_the_config():
 
 def test_picture_draws_the_view_from_the_first_visible_column():
     _, data = standing_pose(G1)
-    corners = ground_corners_w(data, G1.depth_camera)
+    picture = runpy.run_path(str(PAGE.parent / "images" / "conventions.py"))
+    corners = picture["ground_corners_w"](data, G1.depth_camera)
     # Bottom row, 84.0 deg down from 1.041 m: 0.106 + 1.041 / tan(84.0 deg).
     assert corners[2:, 0] == pytest.approx(0.215, abs=2e-3)
     assert corners[2:, 2] == pytest.approx(0.0, abs=1e-12)

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import torch
 
-from solo.cli.train_pack import TrainPack
+from solo.cli.train import TrainPack
 from solo.errors import SoloError
 from solo.evaluation.policies import open_policy
 from solo.robots.g1 import G1

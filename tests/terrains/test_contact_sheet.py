@@ -56,7 +56,7 @@ def test_relief_hides_what_lies_behind_a_wall() -> None:
         ({"difficulty": 1.2}, r"difficulty is 1\.2; allowed are numbers from 0 to 1"),
         ({"terrains": ("stair",)}, "Unknown terrain 'stair'"),
         ({"patch_m": 1.0}, r"patch size is 1\.0 m"),
-        ({"seed": -2}, "--seed is -2"),
+        ({"seed": -2}, "seed is -2"),
         ({"output": Path("terrains.jpg")}, r"only \.png"),
         ({"output": Path("no/such/place.png")}, "does not exist"),
     ],

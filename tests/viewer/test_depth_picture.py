@@ -8,7 +8,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from solo.cli.depth import ShowDepth
+from solo.cli.terrains import ShowDepth
 from solo.errors import SoloError
 from solo.pictures.depth import (
     NUM_TOGETHER,
@@ -61,9 +61,12 @@ def test_strong_end_has_no_spread_left() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"difficulty": 1.2}, r"--difficulty is 1\.2; allowed is 0 to 1"),
+        (
+            {"difficulty": 1.2},
+            r"difficulty is 1\.2; it must be from 0 to 1",
+        ),
         ({"terrains": ("stair",)}, "Unknown terrain 'stair'"),
-        ({"seed": -2}, "--seed is -2"),
+        ({"seed": -2}, "seed is -2"),
         ({"output": Path("depth.jpg")}, r"only \.png"),
         ({"output": Path("nowhere/depth.png")}, "Cannot write 'nowhere/depth.png'"),
     ],

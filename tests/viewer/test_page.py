@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from solo.evaluation.policies import open_policy
 from solo.sim.threads import stepping_threads
 from solo.viewer.controls import Choice
 from solo.viewer.page import PUSH_M_S, Page, PageCfg
 from solo.viewer.server import start_server
-from solo.viewer.walk import open_any_policy
 from tests.export.helpers import bundle_path
 from tests.report.browser import Browser, open_browser
 
@@ -96,7 +96,7 @@ def page(tmp_path_factory) -> Iterator[tuple[Page, str]]:
     """A page that runs in a thread, and its address."""
     with stepping_threads():
         server, stop = start_server(8790), threading.Event()
-        source = open_any_policy(str(bundle_path()))
+        source = open_policy(str(bundle_path()))
         folder = tmp_path_factory.mktemp("recordings")
         page = Page(server, source, PageCfg(Choice("gap", 1.0), folder=folder))
         thread = threading.Thread(target=page.run, args=(stop,))

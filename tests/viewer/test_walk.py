@@ -30,7 +30,7 @@ from solo.viewer.ground import (
     spread,
 )
 from solo.viewer.tally import Odometer, Tally
-from solo.viewer.walk import END_WORDS, Moment, Walk, open_any_policy
+from solo.viewer.walk import END_WORDS, Moment, Walk
 from tests.export.helpers import bundle_path
 
 
@@ -95,8 +95,8 @@ def test_a_wrong_terrain_or_policy_is_one_clear_line(tmp_path: Path):
     checkpoint.write_bytes(b"")
     calls = (
         (lambda: make_ground("stares"), ["'stares'", "course", "stairs_up_25"]),
-        (lambda: open_any_policy(str(tmp_path / "no.onnx")), ["no.onnx", "stand"]),
-        (lambda: open_any_policy(str(checkpoint)), ["run.json"]),
+        (lambda: open_policy(str(tmp_path / "no.onnx")), ["no.onnx", "stand"]),
+        (lambda: open_policy(str(checkpoint)), ["run.json"]),
     )
     for call, parts in calls:
         with pytest.raises(SoloError) as info:

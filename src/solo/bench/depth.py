@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import torch
 
+from solo.bench.cfg import DepthBenchCfg
 from solo.bench.multiray import RayCaster, add_capsules, add_ground_mesh
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
@@ -31,15 +32,6 @@ from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene
 _JOINT_STD_RAD = 0.2
 _TILT_RAD = 0.1
 _OFFSET_M = 2.5
-
-
-@dataclass(frozen=True)
-class DepthBenchCfg:
-    """What to measure."""
-
-    images_per_variant: int
-    num_threads: int | None
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,10 +66,10 @@ def bench_depth(cfg: DepthBenchCfg) -> dict[str, Any]:
         that at least one of the two sees within the range.
     """
     robot, scene = get_robot("g1"), build_scene(TerrainSceneCfg())
-    num_threads = cfg.num_threads or available_cores()
+    num_threads = cfg.threads or available_cores()
     pool = WorkerPool(num_threads)
-    rng = np.random.default_rng(cfg.seed)
-    num_variants, per = len(scene.cfg.variants), cfg.images_per_variant
+    rng = np.random.default_rng(0)
+    num_variants, per = len(scene.cfg.variants), cfg.images
     spots = [(k % scene.cfg.num_levels, k) for k in range(num_variants)]
     poses = random_poses(robot, scene, np.repeat(spots, per, axis=0), rng)
     camera = DepthCamera(scene.grid, robot.depth_camera, "cpu", pool.run)

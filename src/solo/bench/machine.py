@@ -10,25 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from solo.bench.cfg import MachineBenchCfg
 from solo.deploy.loop import FixedRateLoop
 
 CONTROL_S = 0.02
 """Control period of the policies."""
-
-
-@dataclass(frozen=True)
-class MachineBenchCfg:
-    """What to measure."""
-
-    seconds: float = 60.0
-    """Length of the run."""
-    work_ms: float = 3.5
-    """CPU time of the work in each tick; about that of the shipped policy."""
 
 
 def bench_machine(

@@ -132,12 +132,7 @@ class RayCaster:
         self._datas = [mujoco.MjData(model) for _ in range(num_slots)]
         for data in self._datas:
             mujoco.mj_forward(model, data)
-        u = (np.arange(cfg.output_width) + 0.5) * cfg.width / cfg.output_width
-        v = (np.arange(cfg.output_height) + 0.5) * cfg.height / cfg.output_height
-        rays = np.ones((cfg.output_height, cfg.output_width, 3))
-        rays[..., 0] = (u - cfg.cx) / cfg.fx
-        rays[..., 1] = (v[:, None] - cfg.cy) / cfg.fy
-        rays = rays.reshape(-1, 3)
+        rays = cfg.pixel_rays().reshape(-1, 3)
         self._lengths = np.linalg.norm(rays, axis=1)
         self._directions = rays / self._lengths[:, None]
 

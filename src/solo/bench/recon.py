@@ -15,8 +15,8 @@ encoded, as their first layers or their memory need it.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,47 +24,20 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import torch
+from torch import nn
 
+from solo.bench.cfg import ReconBenchCfg
 from solo.progress import make_progress
 from solo.reconstruction.networks import make_reconstructor
-from solo.reconstruction.networks.export import StepExport, export_onnx
 from solo.reconstruction.networks.interface import IO_PROFILES, Reconstructor
+from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
 from solo.reconstruction.update import Batch, make_optimizer, update
 from solo.sim.threads import stepping_threads
 
 _WARM_UP_STEPS = 5
 
 
-@dataclass(frozen=True)
-class ReconBenchCfg:
-    """What to measure."""
-
-    methods: tuple[str, ...] = ("qr", "start", "dpl")
-    """Names of reconstructors."""
-    profiles: tuple[str, ...] = ("paper", "laptop")
-    """Sizes of inputs and outputs, keys of ``IO_PROFILES``."""
-    batch_size: int = 32
-    """Samples per training step."""
-    rounds: int = 3
-    """Rounds in which the methods take turns; one training step each."""
-    streaming_steps: int = 50
-    """Control steps per round, with torch and with onnxruntime."""
-
-    def __post_init__(self) -> None:
-        unknown = set(self.profiles) - set(IO_PROFILES)
-        if unknown:
-            raise ValueError(
-                f"There is no profile {', '.join(sorted(unknown))}. Choose from: "
-                f"{', '.join(IO_PROFILES)}."
-            )
-        if min(self.batch_size, self.rounds, self.streaming_steps) < 1:
-            raise ValueError(
-                f"ReconBenchCfg has batch_size {self.batch_size}, rounds {self.rounds} "
-                f"and streaming_steps {self.streaming_steps}; all must be positive."
-            )
-
-
-def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
+def bench_recon(cfg: ReconBenchCfg) -> dict[str, Any]:
     """Measure training and streaming on one core.
 
     Returns:
@@ -75,8 +48,7 @@ def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
         ``streaming_torch_ms`` and ``streaming_onnx_ms``, means at batch 1, and
         ``streaming_onnx_p99_ms``. And ``threads``, ``batch_size``.
     """
-    cfg = cfg or ReconBenchCfg()
-    result: dict[str, Any] = {"threads": 1, "batch_size": cfg.batch_size}
+    result: dict[str, Any] = {"threads": 1, "batch_size": cfg.batch}
     total = len(cfg.profiles) * cfg.rounds * len(cfg.methods)
     with (
         make_progress() as progress,
@@ -86,16 +58,15 @@ def bench_recon(cfg: ReconBenchCfg | None = None) -> dict[str, Any]:
         task = progress.add_task("measurements", total=total)
         for profile in cfg.profiles:
             subjects = {
-                name: _Subject(name, profile, cfg.batch_size, Path(folder))
+                name: _Subject(name, profile, cfg.batch, Path(folder))
                 for name in cfg.methods
             }
             for _ in range(cfg.rounds):
                 for subject in subjects.values():
-                    subject.measure(cfg.streaming_steps)
+                    subject.measure(cfg.steps)
                     progress.advance(task)
             result[profile] = {
-                name: subject.result(cfg.batch_size)
-                for name, subject in subjects.items()
+                name: subject.result(cfg.batch) for name, subject in subjects.items()
             }
     return result
 
@@ -230,3 +201,64 @@ def _make_session(path: Path) -> onnxruntime.InferenceSession:
     options.inter_op_num_threads = 1
     providers = ["CPUExecutionProvider"]
     return onnxruntime.InferenceSession(path, options, providers=providers)
+
+
+class StepExport(nn.Module):
+    """A control step as ONNX: sensors and state to height, velocity and new state.
+
+    The Query Reconstructor takes the newest image and keeps the tokens of older ones; a
+    memory of the episode is the state of networks that have one; the others take whole
+    windows. Zeros in the state begin an episode.
+    """
+
+    def __init__(self, model: Reconstructor, streaming: bool = True) -> None:
+        """Wrap a model; it is not copied.
+
+        Args:
+            model: The reconstructor.
+            streaming: Keep a state where the model has one; else whole windows.
+        """
+        super().__init__()
+        self.model = model
+        io = model.io
+        is_query = isinstance(model, QueryReconstructor)
+        has_state = streaming and (is_query or model.episode_memory)
+        self.state = model.initial_state(1, "cpu") if has_state else ()
+        """State at the beginning of an episode."""
+        self.images = 1 if has_state and is_query else io.depth_frames
+        """Images per step, the newest ones."""
+        names = [f"state{k}" for k in range(len(self.state))]
+        self.input_names = ["depth", "proprioception", *(f"{n}_in" for n in names)]
+        self.output_names = ["height", "velocity", *(f"{n}_out" for n in names)]
+
+    def forward(
+        self, depth: torch.Tensor, proprioception: torch.Tensor, *state: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        """Height [B, Y, X], velocity [B, 3] and the new state of a control step."""
+        outputs, new = self.model(depth, proprioception, state or None)
+        return outputs["height"], outputs["velocity"], *(new or ())
+
+    def get_dummy_inputs(self) -> tuple[torch.Tensor, ...]:
+        """Inputs of one robot at the beginning of an episode, for tracing."""
+        io = self.model.io
+        return (
+            torch.zeros(1, self.images, *io.depth_shape),
+            torch.zeros(1, io.proprioception_frames, io.proprioception_dim),
+            *self.state,
+        )
+
+
+def export_onnx(module: StepExport, path: Path | str) -> None:
+    """Write a module on CPU as ONNX with a batch of one."""
+    with warnings.catch_warnings():
+        # That sizes become constants, which is wanted.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(),
+            module.get_dummy_inputs(),
+            str(path),
+            opset_version=18,
+            input_names=module.input_names,
+            output_names=module.output_names,
+            dynamo=False,
+        )

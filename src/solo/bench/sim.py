@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from mjlab.tasks.registry import load_env_cfg
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage]
 from rich.progress import Progress
 
+from solo.bench.cfg import SimBenchCfg
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
 from solo.progress import make_progress
@@ -34,18 +34,6 @@ _WARM_UP_STEPS = 25
 _MJLAB_TASK = "Mjlab-Velocity-Rough-Unitree-G1"
 
 
-@dataclass(frozen=True)
-class SimBenchCfg:
-    """What to measure."""
-
-    num_envs: int
-    num_threads: int | None
-    rounds: int
-    steps_per_round: int
-    warp_steps: int
-    mjlab_task: bool
-
-
 def bench_sim(cfg: SimBenchCfg) -> dict[str, Any]:
     """Measure environment steps per second on one configuration.
 
@@ -62,7 +50,7 @@ def bench_sim(cfg: SimBenchCfg) -> dict[str, Any]:
         env.reset()
         startup_s = time.perf_counter() - start
         native_s, raw_s = _alternate(env, cfg, progress)
-        steps = cfg.num_envs * cfg.rounds * cfg.steps_per_round
+        steps = cfg.num_envs * cfg.rounds * cfg.steps
         sim = env.sim
         assert isinstance(sim, NativeSimulation)
         result: dict[str, Any] = {
@@ -95,7 +83,7 @@ def _make_env(cfg: SimBenchCfg, backend: Backend) -> ManagerBasedRlEnv:
     env_cfg = make_locomotion_env_cfg(
         get_robot("g1"),
         num_envs=cfg.num_envs,
-        sim=make_simulation_cfg(backend=backend, num_threads=cfg.num_threads),
+        sim=make_simulation_cfg(backend=backend, num_threads=cfg.threads),
         seed=_SEED,
     )
     return make_env(env_cfg)
@@ -113,7 +101,7 @@ def _alternate(
     assert isinstance(sim, NativeSimulation)
     raw = RawLoop(sim, env.cfg.decimation)
     task = progress.add_task(
-        "native and raw", total=_WARM_UP_STEPS + cfg.rounds * cfg.steps_per_round
+        "native and raw", total=_WARM_UP_STEPS + cfg.rounds * cfg.steps
     )
     for _ in range(_WARM_UP_STEPS):
         env.step(_random_actions(env))
@@ -122,7 +110,7 @@ def _alternate(
     native_s = raw_s = 0.0
     for _ in range(cfg.rounds):
         recordings = []
-        for _ in range(cfg.steps_per_round):
+        for _ in range(cfg.steps):
             actions = _random_actions(env)
             recordings.append(raw.record())
             start = time.perf_counter()

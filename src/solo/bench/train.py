@@ -6,7 +6,7 @@ import contextlib
 import io
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import torch
 
 from solo.algorithms.ta_mse import TaMse
 from solo.allocator import keep_freed_memory
+from solo.bench.cfg import Stage, TrainBenchCfg
 from solo.envs.make import make_env
-from solo.envs.observations_cfg import Stage
 from solo.motions.library import MotionLibrary
 from solo.progress import make_progress
 from solo.robots import get_robot
@@ -23,17 +23,7 @@ from solo.robots.robot_cfg import RobotCfg
 from solo.stages.runner import Runner, VecEnv
 from solo.tasks.agent_cfg import make_agent_cfg, make_io, with_camera
 from solo.tasks.env_cfg import make_motions, make_stage_env_cfg
-from solo.tasks.profiles import Profile
-
-
-@dataclass(frozen=True)
-class TrainBenchCfg:
-    """What to measure."""
-
-    profile: Profile
-    stages: tuple[Stage, ...]
-    iterations: int
-    device: str = "cpu"
+from solo.tasks.profiles import get_profile
 
 
 def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
@@ -50,9 +40,9 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
     """
     if cfg.device == "cpu":
         keep_freed_memory()
-    robot = get_robot("g1")
-    motions = make_motions(robot, cfg.device, cfg.profile.extra_motions)
-    result: dict[str, Any] = {"profile": cfg.profile.name, "device": cfg.device}
+    robot, profile = get_robot("g1"), get_profile(cfg.profile)
+    motions = make_motions(robot, cfg.device, profile.extra_motions)
+    result: dict[str, Any] = {"profile": profile.name, "device": cfg.device}
     with make_progress() as progress:
         task = progress.add_task("stages", total=len(cfg.stages))
         for stage in cfg.stages:
@@ -64,11 +54,12 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
 def _bench_stage(
     robot: RobotCfg, stage: Stage, cfg: TrainBenchCfg, motions: MotionLibrary
 ) -> dict[str, Any]:
-    learning = asdict(make_agent_cfg(robot, stage, cfg.profile))
+    profile = get_profile(cfg.profile)
+    learning = asdict(make_agent_cfg(robot, stage, profile))
     learning["algorithm"]["motions"] = motions
     if stage == "perceptive":
-        robot = with_camera(robot, make_io(robot, cfg.profile))
-    env = make_env(make_stage_env_cfg(robot, stage, cfg.profile, motions), cfg.device)
+        robot = with_camera(robot, make_io(robot, profile))
+    env = make_env(make_stage_env_cfg(robot, stage, profile, motions), cfg.device)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
         if isinstance(runner.alg, TaMse):

@@ -9,18 +9,18 @@ from typing import Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from solo.bundles import SHIPPED_TEACHER
+from solo.cli import Verb
 from solo.cli.checks import (
-    check_at_least,
     check_robot,
     check_run,
     pick_device,
     say_loading,
 )
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ablate:
+class Ablate(Verb):
     """Train and evaluate every arm with every seed, and compare them pair by pair.
 
     objectives: TA-MSE, MSE+PPO, PPO. reconstructors: QR, START, DPL. reading: TA-MSE's
@@ -64,15 +64,12 @@ class Ablate:
     """auto, cpu or cuda:0; auto is CUDA if available."""
     robot: str = "g1"
     """Robot: g1, the name of an installed one, or module:ATTRIBUTE."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
         for option in ("iterations", "start_iterations", "num_envs", "rollouts"):
-            if (value := getattr(self, option)) is not None:
-                check_at_least(option, value, 1)
+            check_number(option, getattr(self, option), 1)
         for seed in self.seeds:
-            check_at_least("seeds", seed, 0)
+            check_number("seeds", seed, 0)
         check_robot(self.robot)
         for run in (self.teacher, *self.students):
             check_run(run)

@@ -12,19 +12,8 @@ from solo.bundles import shipped_path
 from solo.errors import SoloError, unknown_name
 from solo.runs.folder import find_checkpoint
 
-_MAX_PORT = 65535
-_MAX = 2**31 - 1
-"""Largest value of any option; seeds and counts are 32-bit numbers in places."""
-
-
-def check_at_least(option: str, value: int | float, minimum: int | float) -> None:
-    """Refuse a number that is too small or unreasonably large."""
-    if not minimum <= value <= _MAX:
-        flag = "--" + option.replace("_", "-")
-        raise SoloError(
-            f"{flag} is {value}; it must be a number of at least {minimum}"
-            f"{f' and at most {_MAX}' if value > _MAX else ''}."
-        )
+MAX_PORT = 65535
+"""Largest port of a page."""
 
 
 def pick_device(name: str | None) -> str:
@@ -70,6 +59,17 @@ def check_picture_path(path: Path, endings: Sequence[str]) -> None:
             f"Cannot write {str(path)!r}: the folder {str(path.parent)!r} does not "
             "exist. Create it or choose another --output."
         )
+
+
+def make_folder(path: Path) -> None:
+    """Create the folder of ``--output``, if need be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoloError(
+            f"Cannot create the folder {str(path)!r}: {error.strerror or error}. "
+            "Choose another --output."
+        ) from error
 
 
 def check_new_folder(option: str, path: Path) -> None:
@@ -121,20 +121,4 @@ def check_robot(name: str) -> None:
         raise SoloError(
             f"--robot {name!r}: Python finds no module {module!r}. Install its "
             "package, or add its folder to PYTHONPATH."
-        )
-
-
-def check_port(port: int) -> None:
-    """Refuse an invalid port number."""
-    check_at_least("port", port, 1)
-    if port > _MAX_PORT:
-        raise SoloError(f"--port is {port}; it must be at most {_MAX_PORT}.")
-
-
-def check_difficulty(difficulty: float | None) -> None:
-    """Refuse a difficulty outside 0 to 1; None means the curriculum's levels."""
-    if difficulty is not None and not 0.0 <= difficulty <= 1.0:
-        raise SoloError(
-            f"--difficulty is {difficulty}; it must be from 0 to 1. Leave it out for "
-            "the curriculum's levels."
         )

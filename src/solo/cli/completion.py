@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from tyro.conf import Positional
 
+from solo.cli import Verb
 from solo.cli.main import VERBS, load_verb
 
 
 @dataclass(frozen=True)
-class Completion:
+class Completion(Verb):
     """Print a script that completes `solo` in your shell.
 
     Bash: `eval "$(solo completion bash)"` in ~/.bashrc. Zsh: the same with zsh in
@@ -22,11 +22,8 @@ class Completion:
 
     shell: Positional[Literal["bash", "zsh", "fish"]] = "bash"
     """Which shell."""
-    json: Path | None = None
-    """File to write the script to, as JSON."""
 
     def run(self) -> dict[str, Any]:
-        """Print the script and return it."""
         script = {"bash": bash, "zsh": zsh, "fish": fish}[self.shell]()
         print(script)
         return {"shell": self.shell, "script": script}

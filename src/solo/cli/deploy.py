@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least
+from solo.cli import Verb
+from solo.cli.checks import MAX_PORT
 from solo.cli.sim_robot import Scene
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 
 if TYPE_CHECKING:
     from solo.deploy.bundle.load import Bundle
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Deploy:
+class Deploy(Verb):
     """Run a policy bundle on a simulated or a real robot, at 50 Hz.
 
     On the real robot it asks for confirmation and starts in damping; the operator then
@@ -73,29 +74,18 @@ class Deploy:
     """Request real-time priority for the control loop; for the robot's computer."""
     dry_run: bool = False
     """Check the bundle, print the plan and exit."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
-        """Run until stopped and report the timing.
-
-        Raises:
-            SoloError: The bundle, a device or an option cannot be used.
-        """
         from solo.deploy.bundle.load import load_bundle
 
-        if self.seconds is not None:
-            check_at_least("seconds", self.seconds, 0.1)
-        check_at_least("threads", self.threads, 1)
+        check_number("seconds", self.seconds, 0.1)
+        check_number("threads", self.threads, 1)
         if not all(map(math.isfinite, self.velocity)):
             raise SoloError(
                 f"--velocity is {self.velocity}; it must be three finite numbers: vx, "
                 "vy, wz in m/s and rad/s."
             )
-        if not 0 <= self.dashboard_port <= 65535:
-            raise SoloError(
-                f"--dashboard-port is {self.dashboard_port}; allowed is 0 to 65535."
-            )
+        check_number("dashboard_port", self.dashboard_port, 0, MAX_PORT)
         driven = None if self.robot == "sim" else self.robot  # Any robot is simulated.
         bundle = load_bundle(self.bundle, self.provider, self.threads, robot=driven)
         plan = self._plan(bundle.contract)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo.cli import Verb
 from solo.cli.checks import (
-    check_at_least,
     check_picture_path,
     check_robot,
     say_loading,
 )
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.files import written_aside
 from solo.runs.folder import check_policy
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvalOptions:
+class EvalOptions(Verb):
     """Options common to all evaluations."""
 
     seed: int = 0
@@ -37,8 +37,6 @@ class EvalOptions:
     output: Path | None = None
     """Folder for the results; eval/PROTOCOL/POLICY if omitted. Jobs already finished
     there are not repeated."""
-    json: Path | None = None
-    """File to write the result to."""
     failures: int = 3
     """Failures per job whose last seconds are recorded, with pictures and a video if
     OpenGL is available; does not affect results."""
@@ -52,9 +50,9 @@ class EvalOptions:
         check_robot(self.robot)
         for name in policies:
             check_policy(name)
-        check_at_least("num_envs", self.num_envs, 1)
-        check_at_least("seed", self.seed, 0)
-        check_at_least("failures", self.failures, 0)
+        check_number("num_envs", self.num_envs, 1)
+        check_number("seed", self.seed, 0)
+        check_number("failures", self.failures, 0)
 
     def run_one(self, protocol: Protocol, policy: str) -> dict[str, Any]:
         """Evaluate one policy; print the tables and the location of the files."""
@@ -107,18 +105,16 @@ class OnPatches(EvalOptions):
     ) -> Protocol:
         """Apply the options to a protocol; ``at`` are difficulties."""
         self.check(*policies)
-        if self.rollouts is not None:
-            check_at_least("rollouts", self.rollouts, 1)
-        limits = protocol.limits
-        if self.pass_m is not None:
-            check_at_least("pass_m", self.pass_m, 0.1)
-            limits = replace(limits, pass_m=self.pass_m)
-        if self.time_s is not None:
-            check_at_least("time_s", self.time_s, 0.02)
-            limits = replace(limits, time_s=self.time_s)
+        check_number("rollouts", self.rollouts, 1)
+        check_number("pass_m", self.pass_m, 0.1)
+        check_number("time_s", self.time_s, 0.02)
+        limits = replace(
+            protocol.limits,
+            pass_m=self.pass_m or protocol.limits.pass_m,
+            time_s=self.time_s or protocol.limits.time_s,
+        )
         for value in at:
-            if not 0.0 <= value <= 1.0:
-                raise SoloError(f"--difficulty is {value}; it must be from 0 to 1.")
+            check_number("difficulty", value, 0.0, 1.0)
         check_once("terrains", self.terrains)
         return replace(
             protocol,
@@ -330,7 +326,7 @@ class EvalRobustness(OnPatches):
 
 
 @dataclass(frozen=True)
-class EvalCurriculum:
+class EvalCurriculum(Verb):
     """Plot the curriculum levels of several training runs in one figure.
 
     Runs that differ in their seed alone are drawn as one line, the mean, in a band from
@@ -344,8 +340,6 @@ class EvalCurriculum:
     names if omitted."""
     output: Path = Path("curriculum.png")
     """Figure to write."""
-    json: Path | None = None
-    """File to write the curves to."""
 
     def run(self) -> dict[str, Any]:
         check_picture_path(self.output, (".png",))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from solo.cli.checks import check_at_least, check_picture_path
+from solo.cli.checks import check_picture_path
 from solo.cli.eval import EvalOptions
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.files import written_aside
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class OnStrips(EvalOptions):
         """Evaluate on strips of the catalogue."""
         from solo.terrains.strips.catalogue import get_strip
 
-        check_at_least("rollouts", rollouts, 1)
+        check_number("rollouts", rollouts, 1)
         scale = self.difficulty_scale
         protocol = replace(
             protocol, seed=self.seed, rollouts=rollouts, difficulties=(scale,)
@@ -128,8 +128,8 @@ class EvalRoute(OnStrips):
 
     def run(self) -> dict[str, Any]:
         self.check()
-        check_at_least("length_m", self.length_m, 1.0)
-        check_at_least("num_robots", self.num_robots, 1)
+        check_number("length_m", self.length_m, 1.0)
+        check_number("num_robots", self.num_robots, 1)
 
         from solo.evaluation.route import ROUTE
         from solo.terrains.strips.route import draw_leg

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo.cli import Verb
 from solo.cli.checks import check_picture_path, say_loading
 from solo.errors import SoloError
 from solo.runs.folder import find_checkpoint
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(Verb):
     """Write a trained policy as one self-describing ONNX file.
 
     The file holds the reconstructor and the student, everything a robot needs to know
@@ -25,15 +26,8 @@ class Export:
     """Run folder or checkpoint of `solo train perceptive`."""
     output: Path = Path("policy.onnx")
     """File to write."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
-        """Write the bundle, load it with all checks, and describe it.
-
-        Raises:
-            SoloError: The policy cannot be exported.
-        """
         check_picture_path(self.output, (".onnx",))
         checkpoint = find_checkpoint(self.checkpoint)
         say_loading()

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from solo.cli import Verb
 from solo.cli.checks import check_new_folder
 from solo.errors import SoloError
 from solo.runs.folder import CONFIG, checkpoints, find_checkpoint
@@ -32,7 +33,7 @@ _INSTALL = 'pip install "solo-locomotion[hub]"'
 
 
 @dataclass(frozen=True)
-class HubPush:
+class HubPush(Verb):
     """Upload a bundle or a packed run, with its card, to the Hugging Face Hub.
 
     The repository is created if need be. Log in first: `hf auth login`, or set
@@ -47,11 +48,8 @@ class HubPush:
     """Model card; if None, README.md in the run's folder or NAME.md beside it."""
     private: bool = False
     """Make a new repository private."""
-    json: Path | None = None
-    """File to write the address and the list of files to."""
 
     def run(self) -> dict[str, Any]:
-        """Check the model, upload it and return where it is."""
         check_repo(self.repo)
         files = model_files(self.model)
         card = self.card or find_card(self.model)
@@ -73,7 +71,7 @@ class HubPush:
 
 
 @dataclass(frozen=True)
-class HubPull:
+class HubPull(Verb):
     """Download a bundle or a packed run from the Hugging Face Hub, and check it.
 
     A bundle repeats its golden sequence. Checkpoints are read as tensors and plain
@@ -86,11 +84,8 @@ class HubPull:
     """New folder; if None, the repository's name."""
     revision: str | None = None
     """Branch, tag or commit; if None, the newest."""
-    json: Path | None = None
-    """File to write the model's path and the list of files to."""
 
     def run(self) -> dict[str, Any]:
-        """Download, check, and only then write the folder."""
         check_repo(self.repo)
         output = self.output or Path(self.repo.split("/")[1])
         check_new_folder("output", output)

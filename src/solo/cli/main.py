@@ -1,8 +1,7 @@
 """The command ``solo``: find the verb, parse its options, run it, write its result.
 
-A verb is a frozen dataclass: its docstring is the help text, its fields are the options
-and ``run()`` returns what ``--json`` writes. Modules are imported only when their verb
-is asked for, so that ``solo --help`` answers at once.
+Modules are imported only when their verb is asked for, so that ``solo --help`` answers
+at once.
 """
 
 from __future__ import annotations
@@ -15,190 +14,154 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from solo import __version__
+from solo.cli import Verb
 from solo.errors import FieldError, SoloError
 from solo.files import write_json
 
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("solo.cli.play:Demo", "Walk the indoor course with the shipped policy."),
-    "tasks": ("solo.cli.tasks:ListTasks", "List the tasks with their observations."),
-    "play": (
-        "solo.cli.play:Play",
-        "Watch any policy in the browser, or write a film.",
-    ),
-    "terrains list": ("solo.cli.terrains:ListTerrains", "List the terrain variants."),
+    "demo": ("play:Demo", "Walk the indoor course with the shipped policy."),
+    "tasks": ("tasks:ListTasks", "List the tasks with their observations."),
+    "play": ("play:Play", "Watch any policy in the browser, or write a film."),
+    "terrains list": ("terrains:ListTerrains", "List the terrain variants."),
     "terrains show": (
-        "solo.cli.terrains:ShowTerrains",
+        "terrains:ShowTerrains",
         "Draw a contact sheet of the terrain variants.",
     ),
     "depth show": (
-        "solo.cli.depth:ShowDepth",
+        "terrains:ShowDepth",
         "Draw clean and corrupted depth images of several terrains.",
     ),
-    "motions make": (
-        "solo.cli.motions:MakeMotions",
-        "Synthesise the reference motions.",
-    ),
-    "motions check": (
-        "solo.cli.motions:CheckMotions",
-        "Measure the quality of motions.",
-    ),
-    "motions watch": (
-        "solo.cli.motions:WatchMotions",
-        "Play motions in the browser.",
-    ),
-    "motions show": (
-        "solo.cli.motions:ShowMotion",
-        "Draw a motion as a strip or a movie.",
-    ),
-    "train teacher": (
-        "solo.cli.train:TrainTeacher",
-        "Train the privileged teacher (stage 1).",
-    ),
+    "motions make": ("motions:MakeMotions", "Synthesise the reference motions."),
+    "motions check": ("motions:CheckMotions", "Measure the quality of motions."),
+    "motions watch": ("motions:WatchMotions", "Play motions in the browser."),
+    "motions show": ("motions:ShowMotion", "Draw a motion as a strip or a movie."),
+    "train teacher": ("train:TrainTeacher", "Train the privileged teacher (stage 1)."),
     "train student": (
-        "solo.cli.train:TrainStudent",
+        "train:TrainStudent",
         "Distil the teacher into the student (stage 2).",
     ),
     "train perceptive": (
-        "solo.cli.train:TrainPerceptive",
+        "train:TrainPerceptive",
         "Fine-tune the student on depth images (stage 3).",
     ),
     "train all": (
-        "solo.cli.train_all:TrainAll",
+        "train_all:TrainAll",
         "Train all stages, export, evaluate and report; resumable.",
     ),
     "train curves": (
-        "solo.cli.train_curves:TrainCurves",
+        "train_curves:TrainCurves",
         "Plot training curves of one or more runs.",
     ),
     "train pack": (
-        "solo.cli.train_pack:TrainPack",
+        "train:TrainPack",
         "Write a run as a small folder to share.",
     ),
     "recon run": (
-        "solo.cli.recon:RunRecon",
+        "recon:RunRecon",
         "Record data, train and compare reconstructors in one command.",
     ),
-    "recon collect": (
-        "solo.cli.recon:CollectRecon",
-        "Record data for the reconstructors.",
-    ),
-    "recon train": (
-        "solo.cli.recon:TrainRecon",
-        "Train one reconstructor on recorded data.",
-    ),
+    "recon collect": ("recon:CollectRecon", "Record data for the reconstructors."),
+    "recon train": ("recon:TrainRecon", "Train one reconstructor on recorded data."),
     "recon compare": (
-        "solo.cli.recon:CompareRecon",
+        "recon:CompareRecon",
         "Compare reconstructors on held-out terrain.",
     ),
     "eval stress": (
-        "solo.cli.eval:EvalStress",
+        "eval:EvalStress",
         "Run the stress test: eight terrains at their hardest.",
     ),
     "eval levels": (
-        "solo.cli.eval:EvalLevels",
+        "eval:EvalLevels",
         "Evaluate ten levels of every terrain; compare policies.",
     ),
     "eval extent": (
-        "solo.cli.eval:EvalExtent",
+        "eval:EvalExtent",
         "Descend stairs on 8 m and on unseen 10 m scenes.",
     ),
     "eval footholds": (
-        "solo.cli.eval:EvalFootholds",
+        "eval:EvalFootholds",
         "Draw the footholds on stones and beside gaps.",
     ),
     "eval isolated": (
-        "solo.cli.eval_strips:EvalIsolated",
+        "eval_strips:EvalIsolated",
         "Cross the seven real-world terrains one by one.",
     ),
-    "eval course": (
-        "solo.cli.eval_strips:EvalCourse",
-        "Walk the indoor course in one go.",
-    ),
+    "eval course": ("eval_strips:EvalCourse", "Walk the indoor course in one go."),
     "eval route": (
-        "solo.cli.eval_strips:EvalRoute",
+        "eval_strips:EvalRoute",
         "Walk the outdoor route: 1.5 km in stages.",
     ),
     "eval robustness": (
-        "solo.cli.eval:EvalRobustness",
+        "eval:EvalRobustness",
         "Measure the effect of bad depth, pushes and a tilted camera.",
     ),
     "eval curriculum": (
-        "solo.cli.eval:EvalCurriculum",
+        "eval:EvalCurriculum",
         "Plot the curriculum levels of several runs.",
     ),
     "ablate": (
-        "solo.cli.ablate:Ablate",
+        "ablate:Ablate",
         "Train, evaluate and compare the arms of an ablation, seed by seed.",
     ),
     "report": (
-        "solo.cli.report:Report",
+        "report:Report",
         "Make one page of results, next to the paper's.",
     ),
     "export": (
-        "solo.cli.export:Export",
+        "export:Export",
         "Export a trained policy as one file for the robot.",
     ),
-    "deploy": (
-        "solo.cli.deploy:Deploy",
-        "Run a policy bundle on a simulated or real robot.",
-    ),
+    "deploy": ("deploy:Deploy", "Run a policy bundle on a simulated or real robot."),
     "hub push": (
-        "solo.cli.hub:HubPush",
+        "hub:HubPush",
         "Upload a bundle or a packed run to the Hugging Face Hub.",
     ),
     "hub pull": (
-        "solo.cli.hub:HubPull",
+        "hub:HubPull",
         "Download a bundle or a packed run from the Hub, and check it.",
     ),
     "sim-robot": (
-        "solo.cli.sim_robot:SimRobot",
+        "sim_robot:SimRobot",
         "Simulate a G1 that speaks the robot's DDS topics.",
     ),
     "bench sim": (
-        "solo.cli.bench:BenchSim",
+        "bench:BenchSim",
         "Measure the simulation: native, stock mjlab, and the raw bound.",
     ),
     "bench depth": (
-        "solo.cli.bench:BenchDepth",
+        "bench:BenchDepth",
         "Measure the depth camera: speed, and error against MuJoCo's own rays.",
     ),
     "bench machine": (
-        "solo.cli.bench:BenchMachine",
+        "bench:BenchMachine",
         "Measure whether this computer can hold 50 Hz.",
     ),
     "bench policy": (
-        "solo.cli.bench_policy:BenchPolicy",
+        "bench:BenchPolicy",
         "Measure a policy bundle: inference and pipeline, against torch.",
     ),
     "bench recon": (
-        "solo.cli.bench:BenchRecon",
+        "bench:BenchRecon",
         "Measure the reconstructors: training rate and latency.",
     ),
     "bench stop": (
-        "solo.cli.bench:BenchStop",
+        "bench:BenchStop",
         "Measure how fast a G1 is damped when its program ends.",
     ),
     "bench train": (
-        "solo.cli.bench:BenchTrain",
+        "bench:BenchTrain",
         "Measure training: steps per second, and where the time goes.",
     ),
     "completion": (
-        "solo.cli.completion:Completion",
+        "completion:Completion",
         "Print a script that completes verbs and options in your shell.",
     ),
 }
-"""Verb to the dataclass that implements it, and one line for the overview."""
-
-
-class Command(Protocol):
-    """What a verb's dataclass offers."""
-
-    json: Path | None
-
-    def run(self) -> dict[str, Any]: ...
+"""Verb to the dataclass in this package that implements it, and one line for the
+overview."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -316,7 +279,7 @@ def split_verb(args: Sequence[str]) -> tuple[str, list[str]]:
     )
 
 
-def parse(verb: str, args: Sequence[str]) -> Command:
+def parse(verb: str, args: Sequence[str]) -> Verb:
     """Turn options into the verb's dataclass. Exits with 2 if they do not parse."""
     import tyro
 
@@ -327,7 +290,7 @@ def parse(verb: str, args: Sequence[str]) -> Command:
     command = tyro.cli(cls, args=list(args), prog=f"solo {verb}")
     if overrides:
         command = dataclasses.replace(command, overrides=overrides)
-    return cast(Command, command)
+    return cast(Verb, command)
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -353,14 +316,14 @@ def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 def load_verb(verb: str) -> Any:
     """The dataclass of a verb."""
     module, name = VERBS[verb][0].split(":")
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(f"solo.cli.{module}"), name)
 
 
 OUTPUTS = ("json", "output", "resume", "picture", "log", "faults")
 """Options that name what a verb writes; all other paths are read."""
 
 
-def check_outputs(command: Command) -> None:
+def check_outputs(command: Verb) -> None:
     """Refuse an impossible or harmful result path before the work, not after it.
 
     Raises:

@@ -12,9 +12,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from tyro.conf import Positional
 
-from solo.cli.checks import check_at_least, check_exists, check_port, check_robot
+from solo.cli import Verb
+from solo.cli.checks import (
+    MAX_PORT,
+    check_exists,
+    check_picture_path,
+    check_robot,
+    make_folder,
+)
 from solo.cli.tables import print_table
-from solo.errors import SoloError, unknown_name
+from solo.errors import SoloError, check_number, unknown_name
 from solo.files import written_aside
 
 if TYPE_CHECKING:
@@ -26,7 +33,7 @@ _COLOURS = {"good": "green", "poor": "yellow", "unusable": "red"}
 
 
 @dataclass(frozen=True)
-class MakeMotions:
+class MakeMotions(Verb):
     """Synthesise the reference motions: walking, turning, standing, and extras.
 
     They come from an inverted pendulum model and inverse kinematics, not from motion
@@ -40,24 +47,11 @@ class MakeMotions:
     """Robot to make them for."""
     seed: int = 0
     """A seed other than 0 varies cadence, clearance and arm swing slightly."""
-    json: Path | None = None
-    """Also write the quality measures of the clips to this file as JSON."""
 
     def run(self) -> dict[str, Any]:
-        """Write the clips, print their qualities and return them.
-
-        Raises:
-            SoloError: If a name, number or the folder is not usable.
-        """
-        check_at_least("seed", self.seed, 0)
+        check_number("seed", self.seed, 0)
         check_robot(self.robot)
-        try:
-            self.output.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SoloError(
-                f"Cannot create the folder {str(self.output)!r}: "
-                f"{error.strerror or error}. Choose another --output."
-            ) from error
+        make_folder(self.output)
 
         from solo.motions.catalogue import make_clips
         from solo.motions.files import save_clip
@@ -74,7 +68,7 @@ class MakeMotions:
 
 
 @dataclass(frozen=True)
-class CheckMotions:
+class CheckMotions(Verb):
     """Measure motions: foot sliding, ground contact, limits, balance, loop closure.
 
     Reads our .npz, mjlab's .npz, the retargeted LAFAN1's .csv and GMR's .pkl. Yellow
@@ -86,15 +80,8 @@ class CheckMotions:
     """Files to check; the clips used in training if omitted."""
     robot: str = "g1"
     """Robot that the motions are for."""
-    json: Path | None = None
-    """Also write what was measured to this file as JSON."""
 
     def run(self) -> dict[str, Any]:
-        """Print a table of qualities and return them.
-
-        Raises:
-            SoloError: If a file cannot be read or a clip cannot be used.
-        """
         _check_options(self.robot, self.files)
 
         from solo.motions.catalogue import make_clips
@@ -113,7 +100,7 @@ class CheckMotions:
 
 
 @dataclass(frozen=True)
-class ShowMotion:
+class ShowMotion(Verb):
     """Draw a motion as a strip of poses (.png) or as a movie (.gif)."""
 
     motion: Positional[str] = "walk_forward_0.50"
@@ -122,26 +109,9 @@ class ShowMotion:
     """File to write, .png or .gif; an existing one is replaced."""
     robot: str = "g1"
     """Robot that the motion is for."""
-    json: Path | None = None
-    """Also write what was drawn to this file as JSON."""
 
     def run(self) -> dict[str, Any]:
-        """Draw the motion, print the path and return what was drawn.
-
-        Raises:
-            SoloError: If the motion or the path is not usable, or there is no OpenGL.
-        """
-        suffix = self.output.suffix.lower()
-        if suffix not in (".png", ".gif"):
-            raise SoloError(
-                f"--output {str(self.output)!r} ends in {suffix!r}; allowed are .png "
-                "(strip of poses) and .gif (movie). Choose one of these."
-            )
-        if not self.output.absolute().parent.is_dir() or self.output.is_dir():
-            raise SoloError(
-                f"Cannot write {str(self.output)!r}: its folder does not exist or it "
-                "is a folder itself. Name a file in an existing folder."
-            )
+        check_picture_path(self.output, (".png", ".gif"))
         _check_options(self.robot, [Path(self.motion)] if _is_file(self.motion) else ())
 
         from solo.gl import NoGraphicsError
@@ -153,7 +123,7 @@ class ShowMotion:
         clip = _find_clip(self.motion, robot)
         try:
             with written_aside(self.output) as unfinished:
-                if suffix == ".png":
+                if self.output.suffix.lower() == ".png":
                     draw_strip(robot, clip).save(unfinished, format="PNG")
                 else:
                     save_gif(draw_movie(robot, clip), unfinished, 1 / MOVIE_FPS)
@@ -164,7 +134,7 @@ class ShowMotion:
 
 
 @dataclass(frozen=True)
-class WatchMotions:
+class WatchMotions(Verb):
     """Play motions in the browser, on this machine only.
 
     Choose a clip, pause it, slow it down, or scrub through it.
@@ -176,12 +146,9 @@ class WatchMotions:
     """Port of the page; the next free one if it is in use."""
     robot: str = "g1"
     """Robot that the motions are for."""
-    json: Path | None = None
-    """Also write which clips were shown to this file as JSON."""
 
     def run(self) -> dict[str, Any]:
-        """Show the page until Ctrl-C."""
-        check_port(self.port)
+        check_number("port", self.port, 1, MAX_PORT)
         _check_options(self.robot, self.files)
 
         from solo.motions.catalogue import make_clips

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from solo import names
-from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY
+from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY, SHIPPED_TEACHER
+from solo.cli import Verb
 from solo.cli.checks import (
-    check_at_least,
-    check_difficulty,
+    MAX_PORT,
     check_picture_path,
-    check_port,
+    make_folder,
     say_loading,
 )
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.runs.folder import check_policy
 from solo.viewer.ground import COURSE, TRAINING, check_terrain
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from solo.evaluation.policy_source import PolicySource
     from solo.viewer.page import PageCfg
 
-SHIPPED_TEACHER = "shipped-teacher"
 MAX_LEVEL = 9
 """Highest level of the curriculum, difficulty 1."""
 
@@ -34,7 +33,7 @@ _NOT_SHOWN = ("files", "ends", "training", "sha256")
 
 
 @dataclass(frozen=True)
-class Play:
+class Play(Verb):
     """Watch a policy walk: the robot, its depth image, the ground it sees, attention.
 
     POLICY is an agent (zero, random, stand), a run of any stage, a checkpoint, a bundle
@@ -67,21 +66,14 @@ class Play:
     """Seed of starts and random terrain."""
     port: int = 8080
     """Port of the page; the next free one if it is in use."""
-    json: Path | None = None
-    """File to write the summary to."""
 
     def run(self) -> dict[str, Any]:
-        """Play and return the summary.
-
-        Raises:
-            SoloError: If a name, number or path is not usable.
-        """
         self._check()
         say_loading()
+        from solo.evaluation.policies import open_policy
         from solo.sim.threads import stepping_threads
-        from solo.viewer.walk import open_any_policy
 
-        source = open_any_policy(self.policy)
+        source = open_policy(self.policy)
         difficulty = pick_difficulty(
             self.policy, self.terrain, self.difficulty, self.level
         )
@@ -110,21 +102,15 @@ class Play:
         return summary
 
     def _check(self) -> None:
-        check_watched(self.policy)
-        check_terrain(self.terrain)
-        check_difficulty(self.difficulty)
-        check_at_least("num_robots", self.num_robots, 1)
-        check_at_least("seed", self.seed, 0)
-        check_port(self.port)
+        check_walk(self)
+        check_number("num_robots", self.num_robots, 1)
         if self.level is not None:
-            check_at_least("level", self.level, 0)
+            check_number("level", self.level, 0)
             if self.level > MAX_LEVEL or self.difficulty is not None:
                 raise SoloError(
                     f"--level is {self.level}; it must be from 0 to {MAX_LEVEL} and "
                     "takes the place of --difficulty. Give one of the two."
                 )
-        if self.seconds is not None:
-            check_at_least("seconds", self.seconds, 0.02)
         if self.output is not None:
             check_picture_path(self.output, (".mp4", ".gif", ".png"))
         elif self.seconds is not None:
@@ -135,7 +121,7 @@ class Play:
 
 
 @dataclass(frozen=True)
-class Demo:
+class Demo(Verb):
     """Walk a Unitree G1 over the paper's indoor course with a trained policy.
 
     In a terminal it is `solo play shipped`: a page for the browser. Otherwise, or with
@@ -160,15 +146,8 @@ class Demo:
     """Seed of starts and random terrain."""
     port: int = 8080
     """Port of the page; the next free one if it is in use."""
-    json: Path | None = None
-    """File to write the summary to, in addition to the one in the folder."""
 
     def run(self) -> dict[str, Any]:
-        """Show the demo and return its summary.
-
-        Raises:
-            SoloError: If a name, a number, the policy or the folder is not usable.
-        """
         if not self.headless and sys.stdout.isatty():
             play = Play(
                 self.policy,
@@ -178,21 +157,15 @@ class Demo:
                 port=self.port,
             )
             return play.run()
-        check_watched(self.policy)
-        check_terrain(self.terrain)
-        check_difficulty(self.difficulty)
-        check_at_least("seed", self.seed, 0)
-        check_port(self.port)
-        if self.seconds is not None:
-            check_at_least("seconds", self.seconds, 0.02)
-        _make_folder(self.output)
+        check_walk(self)
+        make_folder(self.output)
         print(f"Loading {self.policy} and the terrain {self.terrain}.", flush=True)
+        from solo.evaluation.policies import open_policy
         from solo.sim.threads import stepping_threads
         from solo.viewer.film import write_demo
         from solo.viewer.ground import make_ground
-        from solo.viewer.walk import open_any_policy
 
-        source = open_any_policy(self.policy)
+        source = open_policy(self.policy)
         difficulty = pick_difficulty(self.policy, self.terrain, self.difficulty)
         with stepping_threads():
             ground = make_ground(self.terrain, difficulty, self.seed)
@@ -201,20 +174,24 @@ class Demo:
         return summary
 
 
-def check_watched(policy: str) -> None:
-    """Refuse what cannot be watched.
+def check_walk(options: Play | Demo) -> None:
+    """Refuse what cannot be watched, and where.
 
     Raises:
-        SoloError: It is no policy.
+        SoloError: It is no policy or no terrain, or a number is out of range.
     """
-    if policy in names.TASKS:
+    if options.policy in names.TASKS:
         raise SoloError(
-            f"{policy!r} is a task, not a policy. Give an agent "
+            f"{options.policy!r} is a task, not a policy. Give an agent "
             f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, {SHIPPED} or "
             f"{SHIPPED_TEACHER}."
         )
-    if policy not in (SHIPPED, SHIPPED_TEACHER):
-        check_policy(policy)
+    check_policy(options.policy)
+    check_terrain(options.terrain)
+    check_number("difficulty", options.difficulty, 0.0, 1.0)
+    check_number("seconds", options.seconds, 0.02)
+    check_number("seed", options.seed, 0)
+    check_number("port", options.port, 1, MAX_PORT)
 
 
 def pick_difficulty(
@@ -268,13 +245,3 @@ def print_summary(summary: dict[str, Any]) -> None:
     print_table(table)
     for name in summary.get("files", ()):
         print(f"Wrote {name}")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SoloError(
-            f"Cannot create the folder {str(path)!r}: {error.strerror or error}. "
-            "Choose another --output."
-        ) from error

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from tyro.conf import Suppress
 
 from solo.bundles import SHIPPED_TEACHER
-from solo.cli.checks import check_at_least, check_exists, check_robot, pick_device
+from solo.cli import Verb
+from solo.cli.checks import check_exists, check_robot, pick_device
 from solo.errors import SoloError
+from solo.reconstruction.cfg import CollectCfg, FitCfg, ReconProfile
 from solo.reconstruction.data.shards import Manifest
 
-ReconProfile = Literal["paper", "reduced", "laptop"]
 SCRIPTED = "scripted"
 """Name of the sampler that needs no policy."""
 
@@ -21,12 +24,11 @@ if TYPE_CHECKING:
 
     from mjlab.envs import ManagerBasedRlEnv
 
-    from solo.reconstruction.checkpoint import FitCfg
     from solo.reconstruction.data.recorder import Sampler
 
 
 @dataclass(frozen=True)
-class CollectRecon:
+class CollectRecon(CollectCfg, Verb):
     """Record depth images and true terrain to train and compare reconstructors.
 
     Each split has its own folder: train; eval, 850 terrain instances in five held-out
@@ -39,38 +41,14 @@ class CollectRecon:
     teacher), shipped-teacher, or scripted, which needs no policy."""
     output: Path = Path("data/recon")
     """Folder for the data set."""
-    split: Literal["train", "eval", "extent"] = "train"
-    """Split to record."""
-    frames: int = 60_000
-    """Frames of the train split, rounded up to whole shards."""
-    terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
-    """Terrain seeds of the train split."""
-    seed: int = 0
-    """Seed of commands, starts and sensor errors."""
-    robots: int = 64
-    """Robots per shard of the train split."""
-    steps: int | None = None
-    """Control steps per robot; if omitted, 200 in the train split and 60 in others."""
     profile: ReconProfile = "paper"
     """Image size: 113 x 64 for paper, 57 x 32 for reduced and laptop."""
     clean: bool = False
     """Ideal camera: no mounting error, no image noise, no latency."""
     robot: str = "g1"
     """Name of the robot."""
-    json: Path | None = None
-    """Also write the manifest to this file."""
 
     def run(self) -> dict[str, Any]:
-        """Record, print where and how fast, and return the manifest."""
-        steps = 200 if self.split == "train" else 60
-        if self.steps is not None:
-            steps = self.steps
-        check_at_least("frames", self.frames, 1)
-        check_at_least("robots", self.robots, 1)
-        check_at_least("steps", steps, 1)
-        check_at_least("seed", self.seed, 0)
-        for terrain_seed in self.terrain_seeds:
-            check_at_least("terrain_seeds", terrain_seed, 0)
         check_robot(self.robot)
         if self.policy != SCRIPTED:
             check_exists(
@@ -80,19 +58,11 @@ class CollectRecon:
                 "of a teacher.",
             )
 
-        from solo.reconstruction.data.recorder import CollectCfg, collect
+        from solo.reconstruction.data.recorder import collect
 
-        cfg = CollectCfg(
-            split=self.split,
-            frames=self.frames,
-            terrain_seeds=self.terrain_seeds,
-            seed=self.seed,
-            robots=self.robots,
-            steps=steps,
-        )
         started = time.monotonic()
         sampler = make_sampler(self.policy, self.robot, self.profile, self.clean)
-        manifest = collect(cfg, sampler, self.output)
+        manifest = collect(self, sampler, self.output)
         folder = self.output / self.split
         size = sum((folder / s.file).stat().st_size for s in manifest.shards.values())
         print(
@@ -149,68 +119,21 @@ def make_sampler(
 
 
 @dataclass(frozen=True)
-class _Fit:
-    data: Path = Path("data/recon")
-    """Folder of the data set."""
-    updates: int = 15_000
-    """Optimiser steps (paper: 15000)."""
-    batch: int = 64
-    """Windows per update."""
-    cells: int = 0
-    """Map cells that QR predicts per update, drawn again each time; 0 for all. With a
-    quarter of them (128) training takes a third less time."""
-    neighbours: int = 1
-    """Windows per robot in a batch; they share images, which are encoded once."""
-    sequence: int = 8
-    """Consecutive steps per robot in a batch, for start_memory and dpl_memory."""
-    seed: int = 0
-    """Seed of network initialisation and sample order."""
-    profile: ReconProfile = "paper"
-    """Sizes: reduced halves the depth resolution, laptop also the map's."""
-    device: str | None = None
-    """cpu or cuda:0; if omitted, CUDA if available."""
-    json: Path | None = None
-    """Also write the result to this file."""
-
-    def _cfg(self, method: str) -> FitCfg:
-        check_at_least("updates", self.updates, 1)
-        check_at_least("batch", self.batch, 1)
-        check_at_least("seed", self.seed, 0)
-        check_at_least("cells", self.cells, 0)
-
-        from solo.reconstruction.checkpoint import FitCfg, make_model
-
-        cfg = FitCfg(
-            method=method,
-            updates=self.updates,
-            batch=self.batch,
-            cells=self.cells,
-            neighbours=self.neighbours,
-            sequence=self.sequence,
-            seed=self.seed,
-            profile=self.profile,
-            device=pick_device(self.device),
-        )
-        make_model(cfg)  # Reports a wrong name before the work starts.
-        return cfg
-
-
-@dataclass(frozen=True)
-class TrainRecon(_Fit):
+class TrainRecon(FitCfg, Verb):
     """Train one reconstructor on a recorded data set."""
 
-    method: str = "qr"
-    """qr, start or dpl; beyond the paper: start_memory, dpl_memory, qr_evidence,
-    start_evidence and qr_place."""
+    data: Path = Path("data/recon")
+    """Folder of the data set."""
     output: Path | None = None
     """Folder of the run; runs/recon-PROFILE/METHOD if omitted."""
     resume: bool = False
     """Resume the run in --output."""
+    device: str = "auto"
+    """auto, cpu or cuda:0; auto is CUDA if available."""
 
     def run(self) -> dict[str, Any]:
-        """Train and return the curve."""
         Manifest.read(self.data / "train")
-        cfg = self._cfg(self.method)
+        cfg = _plain(self, self.method)
 
         from solo.reconstruction.checkpoint import CHECKPOINT
         from solo.reconstruction.offline import fit
@@ -227,22 +150,42 @@ class TrainRecon(_Fit):
         }
 
 
+def _plain(options: FitCfg, method: str) -> FitCfg:
+    """The training of one method, without what only the verb has.
+
+    Raises:
+        SoloError: There is no such method or device.
+    """
+    from solo.reconstruction.checkpoint import make_model
+
+    shared = {f.name: getattr(options, f.name) for f in fields(FitCfg)}
+    device = pick_device(options.device)
+    cfg = FitCfg(**{**shared, "method": method, "device": device})
+    make_model(cfg)  # A wrong name is told before the work.
+    return cfg
+
+
 @dataclass(frozen=True)
-class CompareRecon(_Fit):
+class CompareRecon(FitCfg, Verb):
     """Train reconstructors on the same data and measure them on held-out terrain.
 
     Interrupted runs, and runs of `solo recon train`, are resumed.
     """
 
+    method: Suppress[str] = "qr"
+    """Not an option; see methods."""
     methods: tuple[str, ...] = ("qr", "start", "dpl")
     """Reconstructors to compare."""
+    data: Path = Path("data/recon")
+    """Folder of the data set."""
     output: Path | None = None
     """Folder for runs and figures; runs/recon-PROFILE if omitted."""
+    device: str = "auto"
+    """auto, cpu or cuda:0; auto is CUDA if available."""
 
     def run(self) -> dict[str, Any]:
-        """Train, evaluate, draw, print the table and return everything."""
         Manifest.read(self.data / "train")
-        cfgs = [self._cfg(method) for method in self.methods]
+        cfgs = [_plain(self, method) for method in self.methods]
         if not cfgs:
             raise SoloError("--methods is empty. Name at least one, such as qr.")
 
@@ -279,9 +222,8 @@ class RunRecon(CompareRecon):
     """Name of the robot."""
 
     def run(self) -> dict[str, Any]:
-        """Record all splits, then train and compare."""
         for method in self.methods:
-            self._cfg(method)  # Reports a wrong option before the work starts.
+            _plain(self, method)  # Reports a wrong option before the work starts.
         for split in ("train", "eval", "extent"):
             CollectRecon(
                 policy=self.policy,

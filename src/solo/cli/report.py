@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_picture_path
-from solo.errors import SoloError
+from solo.cli import Verb
+from solo.cli.checks import check_picture_path
+from solo.errors import SoloError, check_number
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Verb):
     """Turn result files into one self-contained page, beside the paper's numbers.
 
     Takes results of `solo eval`, `solo recon compare --json` and `solo bench --json`,
@@ -29,17 +30,10 @@ class Report:
     """Title of the page."""
     max_failures: int = 12
     """Failures per protocol to show with pictures."""
-    json: Path | None = None
-    """File to write a list of the page's contents to."""
 
     def run(self) -> dict[str, Any]:
-        """Draw.
-
-        Raises:
-            SoloError: A file is not a result, or the page cannot be written.
-        """
         check_picture_path(self.output, (".html", ".htm"))
-        check_at_least("max_failures", self.max_failures, 0)
+        check_number("max_failures", self.max_failures, 0)
         # Unlike `Path.resolve`, it takes a link to itself.
         if os.path.realpath(self.output) in map(os.path.realpath, self.results):
             raise SoloError(

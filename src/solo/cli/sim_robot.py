@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from solo.errors import SoloError
+from solo.cli import Verb
+from solo.errors import check_number
 
 Scene = Literal["flat", "stairs"]
 
 
 @dataclass(frozen=True)
-class SimRobot:
+class SimRobot(Verb):
     """Simulate a G1 that speaks the robot's DDS topics, for `solo deploy --robot g1`.
 
     In another terminal: solo deploy BUNDLE --robot g1 --interface lo
@@ -39,13 +40,9 @@ class SimRobot:
     (silent), or refusing to be released (stuck)."""
     seconds: float | None = None
     """Stop after this many seconds."""
-    json: Path | None = None
-    """File to write the result to."""
 
     def run(self) -> dict[str, Any]:
-        """Simulate until interrupted."""
-        if not 0.0 <= self.drop <= 1.0:
-            raise SoloError(f"--drop is {self.drop}; allowed is 0 to 1.")
+        check_number("drop", self.drop, 0.0, 1.0)
 
         from solo.deploy.drivers import sim_robot
         from solo.deploy.drivers.injected import InjectedFault

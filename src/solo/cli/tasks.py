@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from solo.cli import Verb
 from solo.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -33,14 +33,10 @@ _VECTORS = {
 
 
 @dataclass(frozen=True)
-class ListTasks:
+class ListTasks(Verb):
     """List the tasks with their observations and rewards."""
 
-    json: Path | None = None
-    """Also write the list to this file as JSON."""
-
     def run(self) -> dict[str, Any]:
-        """Print one row per task and return the same as a dictionary."""
         from mjlab.tasks.registry import load_env_cfg
 
         from solo.mjlab_tasks import TASKS

@@ -1,4 +1,4 @@
-"""`solo terrains list` and `solo terrains show`."""
+"""`solo terrains list`, `solo terrains show` and `solo depth show`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import Any
 
 from rich.table import Table
 
-from solo.cli.checks import check_at_least, check_picture_path
+from solo.cli import Verb
+from solo.cli.checks import check_picture_path
 from solo.cli.tables import print_table
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.files import written_aside
 from solo.terrains.patch import blank_patch
 from solo.terrains.variants import VARIANTS, get_variant
 
+SEEN = (
+    "flat",
+    "stairs_up_30",
+    "stairs_down_30",
+    "random_grid",
+    "gap",
+    "stones_staggered",
+)
+"""Terrains whose depth images are drawn when none is named."""
+
 
 @dataclass(frozen=True)
-class ListTerrains:
+class ListTerrains(Verb):
     """List the terrain variants with their curriculum ranges."""
 
-    json: Path | None = None
-    """Also write the list to this file as JSON."""
-
     def run(self) -> dict[str, Any]:
-        """Print one line per variant and return the same as a dictionary."""
         table = Table("name", "family", "easiest -> hardest")
         for variant in VARIANTS.values():
             table.add_row(variant.name, variant.family, variant.description)
@@ -42,7 +49,7 @@ class ListTerrains:
 
 
 @dataclass(frozen=True)
-class ShowTerrains:
+class ShowTerrains(Verb):
     """Draw terrain variants into a PNG: a relief and a profile of each."""
 
     difficulty: float = 0.99
@@ -60,19 +67,11 @@ class ShowTerrains:
     output: Path = Path("terrains.png")
     """PNG file to write; an existing one is replaced."""
 
-    json: Path | None = None
-    """Also write what was drawn to this file as JSON."""
-
     def run(self) -> dict[str, Any]:
-        """Draw the picture, print its path and return what was drawn.
-
-        Raises:
-            SoloError: If a name, number or path is not usable.
-        """
         names = self.terrains or tuple(VARIANTS)
         for name in names:
             get_variant(name)
-        check_at_least("seed", self.seed, 0)
+        check_number("seed", self.seed, 0)
         try:
             blank_patch(self.difficulty, self.patch_m)
         except ValueError as error:
@@ -91,4 +90,45 @@ class ShowTerrains:
             "output": str(self.output),
             "difficulty": self.difficulty,
             "terrains": list(names),
+        }
+
+
+@dataclass(frozen=True)
+class ShowDepth(Verb):
+    """Draw clean and corrupted depth images of several terrains into a PNG."""
+
+    terrains: tuple[str, ...] = ()
+    """Terrain variants to draw, one row each; a selection if omitted."""
+
+    difficulty: float = 0.7
+    """Difficulty from 0 (easiest) to 1 (hardest)."""
+
+    seed: int = 0
+    """Seed of the terrains and of the corruption."""
+
+    output: Path = Path("depth.png")
+    """PNG file to write; an existing one is replaced."""
+
+    def run(self) -> dict[str, Any]:
+        names = self.terrains or SEEN
+        for name in names:
+            get_variant(name)
+        check_number("seed", self.seed, 0)
+        check_number("difficulty", self.difficulty, 0.0, 1.0)
+        check_picture_path(self.output, (".png",))
+
+        # Matplotlib and Warp take seconds to import, which `--help` should not pay.
+        from solo.pictures.depth import draw_depth_picture
+        from solo.robots.g1 import G1
+
+        with written_aside(self.output) as unfinished:
+            shares = draw_depth_picture(
+                G1, names, self.difficulty, unfinished, self.seed
+            )
+        print(f"Wrote {self.output}")
+        return {
+            "output": str(self.output),
+            "terrains": list(names),
+            "difficulty": self.difficulty,
+            "invalid_share": shares,
         }

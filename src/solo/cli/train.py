@@ -10,8 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from tyro.conf import Positional, arg
+
+from solo.cli import Verb
 from solo.cli.checks import (
     check_exists,
     check_robot,
@@ -19,6 +22,7 @@ from solo.cli.checks import (
     pick_device,
     say_loading,
 )
+from solo.errors import SoloError
 from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg, TrainCfg
 
 _PATHS = """
@@ -29,41 +33,29 @@ Any other setting: --env.PATH VALUE or --agent.PATH VALUE, for example
 
 
 @dataclass(frozen=True)
-class TrainTeacher(TeacherCfg):
+class TrainTeacher(TeacherCfg, Verb):
     __doc__ = f"{cleandoc(TeacherCfg.__doc__ or '')}{_PATHS}"
 
-    json: Path | None = None
-    """File to write the summary to."""
-
     def run(self) -> dict[str, Any]:
-        """Train and return the summary."""
         check_run(self.start_from)
         return _run(self, lambda train: train.train_teacher)
 
 
 @dataclass(frozen=True)
-class TrainStudent(StudentCfg):
+class TrainStudent(StudentCfg, Verb):
     __doc__ = f"{cleandoc(StudentCfg.__doc__ or '')}{_PATHS}"
 
-    json: Path | None = None
-    """File to write the summary to."""
-
     def run(self) -> dict[str, Any]:
-        """Train and return the summary."""
         check_run(self.teacher)
         check_run(self.start_from)
         return _run(self, lambda train: train.train_student)
 
 
 @dataclass(frozen=True)
-class TrainPerceptive(PerceptiveCfg):
+class TrainPerceptive(PerceptiveCfg, Verb):
     __doc__ = f"{cleandoc(PerceptiveCfg.__doc__ or '')}{_PATHS}"
 
-    json: Path | None = None
-    """File to write the summary to."""
-
     def run(self) -> dict[str, Any]:
-        """Train and return the summary."""
         check_run(self.student)
         check_exists(
             "reconstructor",
@@ -71,6 +63,33 @@ class TrainPerceptive(PerceptiveCfg):
             "Give a run of `solo recon train` or of this stage, a bundle, or shipped.",
         )
         return _run(self, lambda train: train.train_perceptive)
+
+
+@dataclass(frozen=True)
+class TrainPack(Verb):
+    """Write a run's last checkpoint to a small folder of its own.
+
+    It drops what only an exact resume needs: the state of the environments and the
+    discriminator's replay buffer. Later stages, `solo eval` and `solo export` accept
+    the folder like a run.
+    """
+
+    run_folder: Annotated[Positional[Path], arg(metavar="RUN")]
+    """Folder of a run, or a checkpoint in one."""
+    output: Path | None = None
+    """New folder."""
+
+    def run(self) -> dict[str, Any]:
+        if self.output is None:
+            raise SoloError("--output is missing: give the path of a new folder.")
+        check_run(self.run_folder)
+
+        from solo.stages.pack import pack_run
+
+        packed = pack_run(self.run_folder, self.output)
+        before, after = (packed[k] / 1e6 for k in ("bytes_before", "bytes"))
+        print(f"Wrote {packed['checkpoint']}: {after:.1f} MB instead of {before:.1f}")
+        return packed
 
 
 def _run(cfg: Any, pick: Callable[[Any], Callable[[Any], dict[str, Any]]]) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from solo.cli import Verb
 from solo.cli.checks import check_robot, pick_device
 from solo.cli.eval import EvalStress
 from solo.cli.export import Export
@@ -24,7 +25,7 @@ Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class TrainAll:
+class TrainAll(Verb):
     """Train, export, evaluate and report: every stage, one after the other.
 
     Teacher, student, reconstructor (on data that the teacher records), perceptive
@@ -48,15 +49,8 @@ class TrainAll:
     """Rollouts per terrain of the stress test; the protocol's if omitted."""
     terrains: tuple[str, ...] = ()
     """Terrains of the stress test; the protocol's if omitted."""
-    json: Path | None = None
-    """File to write the results of all steps to."""
 
     def run(self) -> dict[str, Any]:
-        """Go through the steps.
-
-        Raises:
-            SoloError: A step failed or was stopped, or the folder holds other options.
-        """
         check_robot(self.robot)
         with owned_folder(self.output):
             done = self._read_state()
@@ -155,7 +149,7 @@ class TrainAll:
             batch=sizes.offline.batch,
             seed=self.seed,
             profile=sizes.depth,
-            device=pick_device(self.device),
+            device=self.device,
             method=self.reconstructor,
             output=output,
             resume=True,

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli.checks import check_at_least, check_new_folder, check_picture_path
+from solo.cli import Verb
+from solo.cli.checks import check_new_folder, check_picture_path
 from solo.errors import SoloError
 from solo.files import read_json, written_aside
 from solo.runs.folder import CONFIG
-
-if TYPE_CHECKING:
-    from solo.pictures.curves import Panel
 
 STEPS_PER_ITERATION = 24
 """Rollout length: control steps per environment and iteration (paper)."""
 
 
 @dataclass(frozen=True)
-class TrainCurves:
+class TrainCurves(Verb):
     """Plot episode length, velocity error, stance, levels and more of training runs.
 
     Runs that differ in their seed alone are drawn as one line, the mean, in a band from
@@ -40,11 +38,8 @@ class TrainCurves:
     log: Path | None = None
     """Folder for a small copy of the TensorBoard log of one run, averaged over every 10
     iterations and without histograms."""
-    json: Path | None = None
-    """File to write the means over the last tenth of each curve to."""
 
     def run(self) -> dict[str, Any]:
-        """Draw, print the final values and return them."""
         check_picture_path(self.output, (".png",))
         if not self.runs:
             raise SoloError("No run is given. Name the folder of at least one.")
@@ -61,23 +56,22 @@ class TrainCurves:
         groups = group_runs(self.runs, self.labels)
         curves = {folder: read_curves(folder) for folder in self.runs}
 
-        from solo.pictures.curves import draw_training
+        from solo.pictures.curves import PANELS, draw_training
 
-        panels, drawn = _panels(), {}
+        drawn = {}
         for folder, found in curves.items():
-            if not any(panel.tag in found for panel in panels):
+            if not any(panel.tag in found for panel in PANELS):
                 raise SoloError(
                     f"The folder {str(folder)!r} has no curves. Give the folder of a "
                     "run of `solo train` that logs to TensorBoard."
                 )
             num_envs = _num_envs(folder)
-            check_at_least("num_envs of the run", num_envs, 1)
             million = STEPS_PER_ITERATION * num_envs / 1e6
             drawn[folder] = {tag: ((c.iterations + 1) * million, c.values)
                              for tag, c in found.items()}  # fmt: skip
         with written_aside(self.output) as unfinished:
             lines = {label: [drawn[f] for f in runs] for label, runs in groups.items()}
-            draw_training(panels, lines, unfinished, _title(groups))
+            draw_training(PANELS, lines, unfinished, _title(groups))
         print(f"Wrote {self.output}")
         if self.log is not None:
             (only,) = curves.values()
@@ -86,12 +80,12 @@ class TrainCurves:
         means: dict[str, dict[str, float]] = {}
         for label, runs in groups.items():
             means[label] = {}
-            for panel in panels:
+            for panel in PANELS:
                 ends = [curves[f][panel.tag].last_mean() for f in runs
                         if panel.tag in curves[f]]  # fmt: skip
                 if ends:
                     means[label][panel.tag] = panel.factor * sum(ends) / len(ends)
-        _print_means(panels, means)
+        _print_means(means)
         return {"runs": [str(folder) for folder in self.runs], "means": means}
 
 
@@ -99,16 +93,15 @@ def _title(groups: Mapping[str, Sequence[Path]]) -> str:
     return next(iter(groups)) if len(groups) == 1 else f"{len(groups)} settings"
 
 
-def _print_means(
-    panels: Sequence[Panel], means: Mapping[str, Mapping[str, float]]
-) -> None:
+def _print_means(means: Mapping[str, Mapping[str, float]]) -> None:
     """The last tenth of each curve, one column per setting."""
     from rich.table import Table
 
     from solo.cli.tables import print_table
+    from solo.pictures.curves import PANELS
 
     table = Table("mean of the last tenth", *means)
-    for panel in panels:
+    for panel in PANELS:
         if any(panel.tag in found for found in means.values()):
             cells = [
                 f"{found[panel.tag]:.3g}" if panel.tag in found else "-"
@@ -118,32 +111,16 @@ def _print_means(
     print_table(table)
 
 
-def _panels() -> tuple[Panel, ...]:
-    from solo.pictures.curves import Panel
-
-    return (
-        Panel("Train/mean_episode_length", "episode length, steps of 1000", 1.0, 800.0),
-        Panel("Episode_Metrics/velocity_error", "velocity error, m/s", 1.0, 0.3),
-        Panel("Episode_Metrics/single_stance", "single stance, share", 1.0, 0.5),
-        Panel("Episode_Metrics/foot_lift", "mean foot lift, cm", 100.0, 3.0),
-        Panel("Curriculum/terrain_levels/mean", "terrain level"),
-        Panel("Curriculum/assist", "upright torque, share"),
-        Panel("Train/mean_reward", "return"),
-        Panel("Policy/mean_std", "action std"),
-        Panel("Loss/amp_style_reward", "style reward"),
-        Panel("Loss/teacher_disagreement", "distance to the teacher, squared"),
-        Panel("Loss/recon_height_cm", "map error, cm"),
-        Panel("Perf/total_fps", "samples per second"),
-    )
-
-
 def _num_envs(folder: Path) -> int:
     """Number of environments of a run."""
     run = read_json(folder / CONFIG, "Give the folder of a run of `solo train`.")
     try:
         # Runs of 0.1.0 name them only where they are not the profile's.
         stages = ("teacher", "student", "perceptive")
-        return run["num_envs"] or run["profile"]["num_envs"][stages.index(run["stage"])]
+        num = run["num_envs"] or run["profile"]["num_envs"][stages.index(run["stage"])]
+        if not isinstance(num, int) or num < 1:
+            raise ValueError(f"num_envs is {num!r}")
+        return num
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SoloError(
             f"Cannot read {CONFIG!r} in {str(folder)!r}: {error!r}. Give the folder of "

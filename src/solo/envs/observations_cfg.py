@@ -129,7 +129,7 @@ def _proprioception(robot: RobotCfg) -> dict[str, ObservationTermCfg]:
 
 
 def _amp_state(robot: RobotCfg) -> dict[str, ObservationTermCfg]:
-    """What the motion discriminator sees; the order of `solo.motions.features`."""
+    """What the motion discriminator sees; the order of `solo.motions.library`."""
     joints = _joints(robot)
     return {
         "joint_pos": _term(mjlab_mdp.joint_pos_rel, asset_cfg=joints),

@@ -45,16 +45,30 @@ def evaluate_levels(
             "pairs need as many of both."
         )
 
-    def run(source: PolicySource) -> Evaluation:
-        found = evaluate(protocol, source, folder / source.slug, **settings)
-        cells = tuple(without_rollouts(job, source.slug) for job in found.cells)
-        return replace(found, cells=cells, aggregates=summarise_levels(cells))
-
-    sets = [tuple(run(source) for source in side) for side in (first, second)]
-    paired = {}
-    if second:
-        a, b = ([found.aggregates for found in side] for side in sets)
-        paired = paired_difference(a, b)
-    result = Levels(*sets, paired=paired, **total_times([*sets[0], *sets[1]]))
+    result = compare(
+        *(
+            [evaluate_one(protocol, s, folder, s.slug, **settings) for s in side]
+            for side in (first, second)
+        )
+    )
     write_result(folder / RESULT, result)
     return result
+
+
+def evaluate_one(
+    protocol: Protocol, source: PolicySource, folder: Path, place: str, **settings: Any
+) -> Evaluation:
+    """One of several policies, in a place of its own in the folder of all."""
+    found = evaluate(protocol, source, folder / place, **settings)
+    cells = tuple(without_rollouts(job, place) for job in found.cells)
+    return replace(found, cells=cells, aggregates=summarise_levels(cells))
+
+
+def compare(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Levels:
+    """The result of one set of policies, or of two and their differences by seed."""
+    paired = {}
+    if second:
+        a, b = ([found.aggregates for found in side] for side in (first, second))
+        paired = paired_difference(a, b)
+    times = total_times([*first, *second])
+    return Levels(tuple(first), tuple(second), paired, **times)

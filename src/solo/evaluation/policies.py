@@ -11,9 +11,8 @@ from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.agents import AGENTS, Agent, make_agent
 from solo.envs.observations_cfg import GROUPS
-from solo.evaluation.network_policy import NetworkPolicy
-from solo.evaluation.perceptive import GROUPS as PERCEPTIVE_GROUPS
-from solo.evaluation.perceptive import PerceptivePolicy, shared_out
+from solo.evaluation.network_policy import GROUPS as PERCEPTIVE_GROUPS
+from solo.evaluation.network_policy import NetworkPolicy, PerceptivePolicy, shared_out
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import Policy

@@ -50,20 +50,7 @@ def walk_inputs(
 
 def _rays_b(robot: RobotCfg, camera: DepthCameraCfg) -> np.ndarray:
     """What one metre of depth is in the base frame of an upright robot [H, W, 3]."""
-    columns = (np.arange(camera.output_width) + 0.5) * camera.width
-    rows = (np.arange(camera.output_height) + 0.5) * camera.height
-    right = (columns / camera.output_width - camera.cx) / camera.fx
-    down = (rows / camera.output_height - camera.cy) / camera.fy
-    shape = (camera.output_height, camera.output_width)
-    rays_cam = np.stack(
-        [
-            np.broadcast_to(right, shape),
-            np.broadcast_to(down[:, None], shape),
-            np.ones(shape),
-        ],
-        axis=-1,
-    )
-    return rays_cam @ robot.camera_mount.rotation_camera_to_body().T
+    return camera.pixel_rays() @ robot.camera_mount.rotation_camera_to_body().T
 
 
 def _look(robot: RobotCfg, rays: np.ndarray, ahead: float, bob: float) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Many clips as tensors: what the discriminator and episode starts draw from."""
+"""Many clips as tensors: what the discriminator and episode starts draw from.
+
+`amp_state` is what the discriminator sees, of the environment and of clips.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,13 @@ import torch
 from solo.errors import SoloError
 from solo.motions import rotations
 from solo.motions.clip import MotionClip, mean_velocity_h, resample
-from solo.motions.features import CONTROL_HZ, clip_amp_transitions
 from solo.robots.robot_cfg import RobotCfg
+
+CONTROL_HZ = 50.0
+"""Rate of the policy, at which transitions are made."""
+
+AMP_STATE_DIM = 59
+"""25 joint positions, 25 joint velocities, 3 + 3 base velocities, 3 gravity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +47,15 @@ class ReferenceState:
 
 
 class MotionLibrary:
-    """Clips at the control rate, with a weight each.
+    """Clips at the control rate; each is drawn equally often, whatever its length.
 
     Args:
         clips: Motions of the robot's joints; other rates than 50 Hz are resampled.
         robot: The robot, for the default pose and the order of the joints.
         device: Where samples are drawn.
-        weights: How often each clip is drawn, relative to the others, whatever its
-            length; None draws all clips equally often.
 
     Raises:
-        SoloError: There are no clips, or weights or joints do not fit.
+        SoloError: There are no clips, or joints do not fit.
     """
 
     def __init__(
@@ -57,16 +63,15 @@ class MotionLibrary:
         clips: Sequence[MotionClip],
         robot: RobotCfg,
         device: torch.device | str = "cpu",
-        weights: Sequence[float] | None = None,
     ) -> None:
-        _check(clips, robot, weights)
+        _check(clips, robot)
         self.names = tuple(clip.name for clip in clips)
         """Names of the clips, in the order of `ReferenceState.clip_index`."""
         default = robot.joint_values(robot.default_joint_pos)
         clips = [resample(clip, CONTROL_HZ) for clip in clips]
         pairs = [clip_amp_transitions(clip, default, device) for clip in clips]
         self.amp_states = torch.cat([first for first, _ in pairs])
-        """States of all clips, [N, 59]; see `solo.motions.features.amp_state`."""
+        """States of all clips, [N, 59]; see `amp_state`."""
         self.amp_next_states = torch.cat([second for _, second in pairs])
         """States one control step after each, [N, 59]."""
         states = [_clip_states(clip, index) for index, clip in enumerate(clips)]
@@ -79,8 +84,7 @@ class MotionLibrary:
             }
         )
         lengths = [len(first) for first, _ in pairs]
-        shares = np.ones(len(clips)) if weights is None else np.asarray(weights, float)
-        per_frame = np.repeat(shares / lengths, lengths)
+        per_frame = np.repeat(1.0 / np.array(lengths), lengths)
         self._probability = torch.tensor(
             per_frame / per_frame.sum(), dtype=torch.float32, device=device
         )
@@ -114,9 +118,7 @@ class MotionLibrary:
         )
 
 
-def _check(
-    clips: Sequence[MotionClip], robot: RobotCfg, weights: Sequence[float] | None
-) -> None:
+def _check(clips: Sequence[MotionClip], robot: RobotCfg) -> None:
     if not clips:
         raise SoloError(
             "The motion library has no clips; at least one is needed. Make some with "
@@ -130,18 +132,6 @@ def _check(
                 f"{len(robot.joint_names)}, beginning with {robot.joint_names[:2]}. "
                 "Load the clip with `solo.motions.files.load_clip`."
             )
-    if weights is None:
-        return
-    if len(weights) != len(clips):
-        raise SoloError(
-            f"The motion library has {len(clips)} clips and {len(weights)} weights. "
-            "Give one weight per clip."
-        )
-    if not all(0.0 <= weight < np.inf for weight in weights) or sum(weights) <= 0.0:
-        raise SoloError(
-            f"Motion weights are {list(weights)}; they must be finite, not negative "
-            "and not all zero. Correct the weights."
-        )
 
 
 def _clip_states(clip: MotionClip, index: int) -> ReferenceState:
@@ -161,3 +151,64 @@ def _clip_states(clip: MotionClip, index: int) -> ReferenceState:
         command=tensor(mean_velocity_h(clip)),
         clip_index=torch.full((clip.num_frames - 1,), index),
     )
+
+
+def amp_state(
+    joint_pos_rel: torch.Tensor,
+    joint_vel: torch.Tensor,
+    base_lin_vel_b: torch.Tensor,
+    base_ang_vel_b: torch.Tensor,
+    projected_gravity_b: torch.Tensor,
+) -> torch.Tensor:
+    """Join the quantities that describe style, free of place and heading.
+
+    The paper does not state the discriminator's input. These five are chosen because
+    open AMP code for the G1 uses them (InstinctLab, and amp-rsl-rl without gravity).
+
+    Args:
+        joint_pos_rel: Joint position minus default, [B, 25], rad.
+        joint_vel: Joint velocity, [B, 25], rad/s.
+        base_lin_vel_b: Velocity of the base, [B, 3], m/s, base frame.
+        base_ang_vel_b: Angular velocity of the base, [B, 3], rad/s, base frame.
+        projected_gravity_b: Unit vector of gravity, [B, 3], base frame.
+
+    Returns:
+        States of shape [B, 59], in the order of the arguments.
+    """
+    return torch.cat(
+        [
+            joint_pos_rel,
+            joint_vel,
+            base_lin_vel_b,
+            base_ang_vel_b,
+            projected_gravity_b,
+        ],
+        dim=-1,
+    )
+
+
+def clip_amp_transitions(
+    clip: MotionClip,
+    default_joint_pos: Sequence[float] | np.ndarray | torch.Tensor,
+    device: torch.device | str = "cpu",
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """States of a clip and of the control step after each.
+
+    Args:
+        clip: Motion of the policy joints; another rate than 50 Hz is resampled.
+        default_joint_pos: Default pose of the joints, [25], rad.
+        device: Where the result lives.
+
+    Returns:
+        States and next states, each [T - 1, 59].
+    """
+    clip = resample(clip, CONTROL_HZ)
+    default = torch.as_tensor(default_joint_pos, dtype=torch.float64).cpu()
+    states = amp_state(
+        torch.from_numpy(clip.joint_pos) - default,
+        torch.from_numpy(clip.joint_vel),
+        torch.from_numpy(clip.root_lin_vel_b),
+        torch.from_numpy(clip.root_ang_vel_b),
+        torch.from_numpy(clip.projected_gravity_b),
+    ).to(device, torch.float32)
+    return states[:-1], states[1:]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from solo.results import Mean
@@ -32,7 +31,6 @@ def draw_ablation(
     figure = Figure(
         figsize=(2.0 + 1.4 * len(columns), 3.8), facecolor="white", layout="constrained"
     )
-    FigureCanvasAgg(figure)
     ratios = [len(part) for part in (rates, others) if part]
     panels = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
     _draw_columns(panels[0], table, rates)

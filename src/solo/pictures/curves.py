@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from solo.results import LevelCurve
@@ -35,6 +34,23 @@ class Panel:
     """Level of a dashed line."""
 
 
+PANELS = (
+    Panel("Train/mean_episode_length", "episode length, steps of 1000", 1.0, 800.0),
+    Panel("Episode_Metrics/velocity_error", "velocity error, m/s", 1.0, 0.3),
+    Panel("Episode_Metrics/single_stance", "single stance, share", 1.0, 0.5),
+    Panel("Episode_Metrics/foot_lift", "mean foot lift, cm", 100.0, 3.0),
+    Panel("Curriculum/terrain_levels/mean", "terrain level"),
+    Panel("Curriculum/assist", "upright torque, share"),
+    Panel("Train/mean_reward", "return"),
+    Panel("Policy/mean_std", "action std"),
+    Panel("Loss/amp_style_reward", "style reward"),
+    Panel("Loss/teacher_disagreement", "distance to the teacher, squared"),
+    Panel("Loss/recon_height_cm", "map error, cm"),
+    Panel("Perf/total_fps", "samples per second"),
+)
+"""What `solo train curves` draws; goals are those of a teacher on flat ground."""
+
+
 def draw_training(
     panels: Sequence[Panel],
     groups: Mapping[str, Sequence[Mapping[str, Line]]],
@@ -58,7 +74,6 @@ def draw_training(
     rows = -(-len(shown) // 3)
     figure = Figure(figsize=(9.6, 2.3 * rows + 0.4), facecolor="white")
     figure.set_layout_engine("constrained")
-    FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=11)
     for index, panel in enumerate(shown):
         axes = figure.add_subplot(rows, 3, index + 1)
@@ -94,7 +109,6 @@ def draw_curriculum(
         output: PNG file to write.
     """
     figure = Figure(figsize=(6.4, 4.0), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for number, (label, curves) in enumerate(groups.items()):
         lines = [(np.array(c.iterations), np.array(c.levels)) for c in curves]

@@ -15,7 +15,6 @@ import mujoco
 import numpy as np
 import torch
 from matplotlib import colormaps
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from solo.robots.robot_cfg import RobotCfg
@@ -125,7 +124,6 @@ def _draw(
     width = _LABEL_INCHES + len(columns) * cell_w + 0.15
     height = _HEADER_INCHES + len(terrains) * cell_h + _FOOTER_INCHES
     figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
     colors = colormaps["viridis_r"].with_extremes(bad="black")
     title = f"Depth of the chest camera at difficulty {difficulty:g}"
     figure.text(0.5, 1 - 0.28 / height, title, ha="center", size=15, weight="bold")

@@ -38,7 +38,7 @@ _AZIMUTH_DEG = 70.0
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class RecordedFailure:
     """What a file holds of one rollout."""
 
     qpos: np.ndarray
@@ -51,7 +51,7 @@ class Recording:
     """Full extents of the movable boxes, [N, 3]."""
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(path: Path) -> RecordedFailure:
     """Read a file of `solo.evaluation.failures`.
 
     Raises:
@@ -64,7 +64,7 @@ def read_recording(path: Path) -> Recording:
         grid = HeightGrid(saved["units"], (x_m, y_m), cell_m, unit_m)
         ground = Cutout(grid, tuple(saved["families"].tolist()))
         robot, boxes_m = str(saved["robot"]), saved["boxes_m"]
-        return Recording(saved["qpos"], saved["time_s"], robot, ground, boxes_m)
+        return RecordedFailure(saved["qpos"], saved["time_s"], robot, ground, boxes_m)
     except (KeyError, TypeError, ValueError, SoloError) as error:
         reason = " ".join(str(error).split())[:200]
         raise SoloError(
@@ -74,7 +74,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def draw_failure(
-    recording: Recording, num_frames: int = NUM_FRAMES
+    recording: RecordedFailure, num_frames: int = NUM_FRAMES
 ) -> list[np.ndarray]:
     """Frames of the last two seconds, oldest first; uint8 [H, W, 3].
 
@@ -119,7 +119,7 @@ def write_pictures(paths: Sequence[Path]) -> None:
             strip.save(unfinished, format="PNG")
 
 
-def _chosen(recording: Recording, count: int) -> np.ndarray:
+def _chosen(recording: RecordedFailure, count: int) -> np.ndarray:
     """Indices of the states to draw, evenly over what is shown, the last included."""
     end_s = recording.time_s[-1]
     first = int(np.argmax(recording.time_s >= end_s - SHOWN_S - 1e-6))
@@ -127,7 +127,7 @@ def _chosen(recording: Recording, count: int) -> np.ndarray:
     return np.linspace(first, last, count).round().astype(int)
 
 
-def _shots(recording: Recording, count: int) -> list[Shot]:
+def _shots(recording: RecordedFailure, count: int) -> list[Shot]:
     """Each state from the same side, as low as the terrain allows."""
     shots, grid = [], recording.ground.grid
     for qpos in recording.qpos[_chosen(recording, count)].astype(np.float64):

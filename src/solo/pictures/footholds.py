@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -56,7 +55,6 @@ def draw_footholds(
     last_m = max(panel.end_m for panel in panels) + _BEHIND_M
     size = (_INCH_PER_M * (last_m - first_m) + 1.5, _PANEL_HEIGHT * len(panels))
     figure = Figure(figsize=size, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     rows = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     for axes, panel in zip(rows, panels, strict=True):
         _draw_ground(axes, panel, first_m, last_m)

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from solo.files import written_aside
@@ -109,7 +108,6 @@ def draw_reconstructions(
     width = _LABEL_INCHES + len(titles) * cell_w + _BAR_INCHES
     height = _HEADER_INCHES + len(rows) * cell_h + 0.1
     figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
     title = "Ground around the robot, reconstructed from depth and proprioception"
     figure.text(0.5, 1 - 0.26 / height, title, ha="center", size=12, weight="bold")
     gray = colormaps["gray"].with_extremes(bad="tab:red")
@@ -174,7 +172,6 @@ def draw_error_per_cell(
         output: PNG file to write.
     """
     figure = Figure(figsize=(3.4 * len(per_cell) + 0.6, 2.4), layout="constrained")
-    FigureCanvasAgg(figure)
     maps = {method: np.asarray(errors) for method, errors in per_cell.items()}
     high = max(float(errors.max()) for errors in maps.values())
     image, panels = None, figure.subplots(1, len(maps), squeeze=False, sharey=True)[0]
@@ -207,7 +204,6 @@ def draw_extent_shift(
         output: PNG file to write.
     """
     figure = Figure(figsize=(6.0, 3.8), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for method, curves in shift.items():
         for (side, curve), style in zip(curves.items(), ("o-", "s--"), strict=False):

@@ -6,5 +6,5 @@
 - `offline`, `checkpoint`: one training on recorded data, and the file that keeps it.
 - `online`: learning from a policy's rollouts in stage 3.
 - `perceiver`: estimates, step by step, in front of a policy.
-- `metrics`, `edges`, `comparison`: several reconstructors on held-out terrain.
+- `metrics`, `comparison`: several reconstructors on held-out terrain.
 """

@@ -6,99 +6,42 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
 
 from solo.checkpoints import read_checkpoint, write_checkpoint
 from solo.errors import SoloError, unknown_name
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.data.windows import WindowSet
 from solo.reconstruction.networks import RECONSTRUCTORS, make_reconstructor
-from solo.reconstruction.networks.interface import (
-    IO_PROFILES,
-    ReconstructionIoCfg,
-    State,
-)
-from solo.reconstruction.update import (
-    LEARNING_RATE,
-    MAX_GRAD_NORM,
-    WEIGHT_DECAY,
-    make_optimizer,
-)
+from solo.reconstruction.networks.interface import State
+from solo.reconstruction.update import make_optimizer
 
 CHECKPOINT = "checkpoint.pt"
 
-ModelFactory = Callable[["FitCfg"], nn.Module]
+ModelFactory = Callable[[FitCfg], nn.Module]
 """Makes the network of a training."""
 
 
-@dataclass(frozen=True)
-class FitCfg:
-    """One training; the same for all methods but for the name."""
+def open_split(cfg: FitCfg, folder: Path) -> WindowSet:
+    """A split, whose images must have the profile's size.
 
-    method: str
-    """Key of `RECONSTRUCTORS`."""
-    updates: int = 15_000
-    """Optimisation steps (paper: 15k)."""
-    batch: int = 64
-    """Windows per update; not stated in the paper."""
-    seed: int = 0
-    """Seed of the network and of the order of the samples."""
-    profile: Literal["paper", "reduced", "laptop"] = "paper"
-    """Sizes, see `IO_PROFILES`."""
-    learning_rate: float = LEARNING_RATE
-    """At the first update; it falls to 0 along half a cosine."""
-    weight_decay: float = WEIGHT_DECAY
-    """AdamW's."""
-    max_grad_norm: float = MAX_GRAD_NORM
-    """Gradients are clipped to this norm."""
-    cells: int = 0
-    """Cells of the map that a query network is asked for in an update, others each
-    time; 0 for all, as the paper. Dense decoders give all of them at once."""
-    neighbours: int = 1
-    """Windows of a batch that are of one robot, 4 steps apart, and so share images,
-    which are encoded once; 1 for a batch of independent windows."""
-    sequence: int = 8
-    """Successive steps of a robot in a batch, for methods with a memory of the episode;
-    the batch then has as many robots less."""
-    device: str = "cpu"
-    """Torch device."""
-
-    def __post_init__(self) -> None:
-        if self.profile not in IO_PROFILES:
-            raise unknown_name(
-                "profile", self.profile, IO_PROFILES, "Choose one of these."
-            )
-        for name in ("neighbours", "sequence"):
-            size = getattr(self, name)
-            if size < 1 or self.batch % size:
-                raise SoloError(
-                    f"--{name} is {size}; it must divide the batch of {self.batch}."
-                )
-
-    @property
-    def io(self) -> ReconstructionIoCfg:
-        """Sizes of inputs and outputs."""
-        return IO_PROFILES[self.profile]
-
-    def open(self, folder: Path) -> Recording:
-        """A split, whose images must have the profile's size.
-
-        Raises:
-            SoloError: It is missing, damaged or of another size.
-        """
-        recording = Recording(folder, self.io)
-        if recording.image_shape != self.io.depth_shape:
-            found, wanted = (
-                f"{c} x {r}" for r, c in (recording.image_shape, self.io.depth_shape)
-            )
-            raise SoloError(
-                f"The images in {str(folder)!r} are {found}; profile {self.profile} "
-                f"takes {wanted}. Record with --profile {self.profile}: pixels of a "
-                "smaller image look elsewhere than every second one of a larger."
-            )
-        return recording
+    Raises:
+        SoloError: It is missing, damaged or of another size.
+    """
+    recording = WindowSet(folder, cfg.io)
+    if recording.image_shape != cfg.io.depth_shape:
+        found, wanted = (
+            f"{c} x {r}" for r, c in (recording.image_shape, cfg.io.depth_shape)
+        )
+        raise SoloError(
+            f"The images in {str(folder)!r} are {found}; profile {cfg.profile} takes "
+            f"{wanted}. Record with --profile {cfg.profile}: pixels of a smaller image "
+            "look elsewhere than every second one of a larger."
+        )
+    return recording
 
 
 @dataclass

@@ -12,10 +12,11 @@ import torch
 from torch import nn
 
 from solo.progress import make_progress
-from solo.reconstruction.checkpoint import FitCfg, ModelFactory, make_model
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import ModelFactory, make_model, open_split
 from solo.reconstruction.data.recorder import EXTENT_PATCHES_M, check_disjoint
 from solo.reconstruction.data.shards import Manifest
-from solo.reconstruction.data.windows import Batch, Recording
+from solo.reconstruction.data.windows import Batch, WindowSet
 from solo.reconstruction.metrics import Labels, score_frames, summarise
 from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
@@ -68,7 +69,7 @@ class Prediction:
     """Step at which each window ends, [F]."""
 
 
-Predict = Callable[[Recording, str], Prediction]
+Predict = Callable[[WindowSet, str], Prediction]
 """Runs a method on all scored windows of a split; the text is for the progress bar."""
 
 
@@ -91,7 +92,7 @@ class Example:
         return {"terrain": self.terrain, "depth": depth, "truth": truth, "maps": maps}
 
 
-def windows_of(recording: Recording) -> tuple[np.ndarray, np.ndarray]:
+def windows_of(recording: WindowSet) -> tuple[np.ndarray, np.ndarray]:
     """Sequences and last steps of the scored windows of a split, [F] each."""
     steps = scored_steps(recording.num_steps)
     sequences = np.repeat(np.arange(recording.num_sequences), len(steps))
@@ -107,7 +108,7 @@ def scored_steps(num_steps: int) -> np.ndarray:
 def from_windows(predictor: Predictor) -> Predict:
     """A method that sees each window by itself."""
 
-    def predict(recording: Recording, title: str) -> Prediction:
+    def predict(recording: WindowSet, title: str) -> Prediction:
         sequences, ends = windows_of(recording)
         parts = []
         with make_progress() as progress, torch.inference_mode():
@@ -126,7 +127,7 @@ def from_windows(predictor: Predictor) -> Predict:
 def from_episodes(model: Reconstructor, device: str = "cpu") -> Predict:
     """A method that goes through each episode step by step, as on a robot."""
 
-    def predict(recording: Recording, title: str) -> Prediction:
+    def predict(recording: WindowSet, title: str) -> Prediction:
         steps = scored_steps(recording.num_steps)
         parts = []
         with make_progress() as progress, torch.inference_mode():
@@ -190,7 +191,7 @@ def flat_ground(base_height_m: float, noise_m: float = 0.0) -> Predict:
 
 
 def evaluate(
-    found: Prediction, recording: Recording, in_view: np.ndarray
+    found: Prediction, recording: WindowSet, in_view: np.ndarray
 ) -> dict[str, Any]:
     """The metrics of one method on the held-out sets, and where the error lies.
 
@@ -223,7 +224,7 @@ def evaluate(
 
 
 def extent_shift(
-    found: Prediction, recording: Recording
+    found: Prediction, recording: WindowSet
 ) -> dict[str, dict[str, list[float]]]:
     """Error over difficulty on descending stairs, by side of the patch.
 
@@ -247,7 +248,7 @@ def extent_shift(
     return result
 
 
-def pick_examples(found: dict[str, Prediction], recording: Recording) -> list[Example]:
+def pick_examples(found: dict[str, Prediction], recording: WindowSet) -> list[Example]:
     """One window per terrain at its highest level: the one with the most relief."""
     first = next(iter(found.values()))
     terrains = recording.terrains[first.sequences]
@@ -288,10 +289,10 @@ def compare(
     Raises:
         SoloError: Data are missing or do not fit.
     """
-    held_out = cfg.open(data / "eval")
+    held_out = open_split(cfg, data / "eval")
     check_disjoint(data)
     has_extent = (data / "extent").is_dir()
-    extent = cfg.open(data / "extent") if has_extent else None
+    extent = open_split(cfg, data / "extent") if has_extent else None
     robot = get_robot(held_out.manifest.config["sampler"]["robot"])
     in_view = cells_in_view(robot)
     result: dict[str, Any] = {"methods": {}, "extent_shift": {}}

@@ -19,16 +19,17 @@ import torch
 from solo.allocator import keep_freed_memory
 from solo.errors import SoloError
 from solo.progress import make_progress
+from solo.reconstruction.cfg import FitCfg
 from solo.reconstruction.checkpoint import (
     CHECKPOINT,
     Fit,
-    FitCfg,
     ModelFactory,
     load,
     make_model,
+    open_split,
     save,
 )
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.data.windows import WindowSet
 from solo.reconstruction.networks.dense import DenseReconstructor
 from solo.reconstruction.update import Batch, cosine, make_optimizer, update
 
@@ -136,7 +137,7 @@ def fit(
     """
     if cfg.device == "cpu":
         keep_freed_memory()
-    recording = cfg.open(data / "train")
+    recording = open_split(cfg, data / "train")
     state = _begin(cfg, recording, output, resume, factory)
     end = min(cfg.updates, stop_after or cfg.updates)
     saved = time.monotonic()
@@ -154,7 +155,7 @@ def fit(
     return state
 
 
-def _update(state: Fit, recording: Recording) -> None:
+def _update(state: Fit, recording: WindowSet) -> None:
     cfg = state.cfg
     started, cpu_started = time.perf_counter(), time.process_time()
     batch, cells = _pick(state, recording).to(cfg.device), pick_cells(cfg, state.update)
@@ -182,7 +183,7 @@ def _update(state: Fit, recording: Recording) -> None:
         state.pending.clear()
 
 
-def _pick(state: Fit, recording: Recording) -> Batch:
+def _pick(state: Fit, recording: WindowSet) -> Batch:
     """The batch of the next update; for a memory, the next steps of some episodes."""
     cfg, sizes = state.cfg, (recording.num_sequences, recording.num_steps)
     model = state.model
@@ -202,7 +203,7 @@ def _pick(state: Fit, recording: Recording) -> Batch:
 
 
 def _begin(
-    cfg: FitCfg, recording: Recording, output: Path, resume: bool, factory: ModelFactory
+    cfg: FitCfg, recording: WindowSet, output: Path, resume: bool, factory: ModelFactory
 ) -> Fit:
     """A new training, or the one in the folder."""
     shards = recording.manifest.shards

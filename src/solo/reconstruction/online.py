@@ -24,10 +24,10 @@ import torch
 from tensordict import TensorDict
 
 from solo.errors import SoloError
+from solo.reconstruction.cfg import LEARNING_RATE, MAX_GRAD_NORM
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
-    Reconstructor,
     State,
 )
 from solo.reconstruction.perceiver import (
@@ -36,14 +36,7 @@ from solo.reconstruction.perceiver import (
     TRUE_VELOCITY,
     WINDOW,
 )
-from solo.reconstruction.update import (
-    LEARNING_RATE,
-    MAX_GRAD_NORM,
-    Batch,
-    cosine,
-    make_optimizer,
-    update,
-)
+from solo.reconstruction.update import Batch, cosine, make_optimizer, update
 
 
 @dataclass(frozen=True)
@@ -372,22 +365,3 @@ class ReconstructionLearner:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.iteration = state["iteration"]
-
-
-def load_reconstructor(
-    checkpoint: Mapping[str, Any], device: torch.device | str = "cpu"
-) -> Reconstructor:
-    """The trained reconstructor in a checkpoint of stage 3, for use.
-
-    Raises:
-        SoloError: The checkpoint is one of another stage.
-    """
-    if "reconstructor" not in checkpoint:
-        raise SoloError(
-            "The checkpoint holds no reconstructor, so it is not one of a perceptive "
-            "student. Give a checkpoint of stage 3."
-        )
-    state = checkpoint["reconstructor"]
-    model = make_reconstructor(state["name"], **state["fields"])
-    model.load_state_dict(state["model"])
-    return model.to(device).eval().requires_grad_(False)

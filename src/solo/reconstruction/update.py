@@ -18,19 +18,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from solo.reconstruction.cfg import LEARNING_RATE, MAX_GRAD_NORM, WEIGHT_DECAY
 from solo.reconstruction.networks.dense import DenseReconstructor
 from solo.reconstruction.networks.interface import Outputs, State
 from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
 
 HEIGHT_WEIGHT = 1.0
 VELOCITY_WEIGHT = 0.1
-
-LEARNING_RATE = 5.0e-4
-"""At the first update (paper)."""
-WEIGHT_DECAY = 1.0e-4
-"""AdamW's; the paper does not state the optimiser."""
-MAX_GRAD_NORM = 1.0
-"""Not stated for reconstructors; the paper's value for PPO."""
 
 
 class Batch(NamedTuple):

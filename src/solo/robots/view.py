@@ -1,7 +1,7 @@
 """What the depth camera sees of the ground when the robot stands: pure geometry.
 
-Used by the test that states the share of the height map window in view, and by the
-picture in ``docs/conventions.md``.
+Used by the offline comparison, which tells cells in view from the others, by the depth
+benchmark, and by the picture in ``docs/conventions.md``.
 """
 
 from __future__ import annotations

@@ -106,6 +106,11 @@ def find_checkpoint(name: Path | str) -> Path:
         SoloError: There is none.
     """
     path = shipped_path(str(name)) or Path(name)
+    if str(path) == SHIPPED:
+        raise SoloError(
+            "No policy comes with this source tree. Give a run, a checkpoint, a "
+            "bundle, or an agent such as stand."
+        )
     if path.is_dir():
         found = checkpoints(path)
         if not found:
@@ -130,7 +135,7 @@ def check_policy(name: str) -> None:
     """
     if name in names.AGENTS:
         return
-    if shipped_path(name) is None and not Path(name).exists():
+    if name not in (SHIPPED, SHIPPED_TEACHER) and not Path(name).exists():
         raise SoloError(
             f"Unknown policy {name!r}. Allowed: {', '.join(names.AGENTS)}, {SHIPPED}, "
             f"{SHIPPED_TEACHER}, a run's folder, a checkpoint model_*.pt or a bundle "

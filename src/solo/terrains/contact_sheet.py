@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from solo.terrains.grid import HeightGrid
@@ -57,7 +56,6 @@ def draw_contact_sheet(
     width = max(num_columns, 2) * _PANEL_WIDTH
     height = _HEADER + num_rows * _PANEL_HEIGHT
     figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
     title = f"Terrains at difficulty {difficulty:g}, patches of {patch_m:g} m"
     subtitle = "Above: the surface. Below: its height (m) along +x from the centre (m)."
     _write(figure, 0.5, 1 - 0.27 / height, title, fontsize=15, weight="bold")

@@ -62,7 +62,7 @@ Frame = tuple[Moment, Perception]
 
 
 @dataclass(frozen=True)
-class Recording:
+class Footage:
     """What happened."""
 
     moments: list[Moment] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Recording:
 
 def record(
     walk: Walk, seconds: float, tally: Tally, progress: Progress, fps: float = GIF_FPS
-) -> Recording:
+) -> Footage:
     """Walk until the attempt ends or the time is over.
 
     Args:
@@ -90,7 +90,7 @@ def record(
     num_steps = max(1, round(seconds / walk.step_s))
     stride = frame_stride(walk.step_s, fps)
     task = progress.add_task("walking", total=num_steps)
-    recording = Recording()
+    recording = Footage()
     for step in range(num_steps):
         moment = walk.step()
         tally.add(moment)
@@ -282,7 +282,7 @@ def write_demo(
 
 
 def _write_movie(
-    walk: Walk, recording: Recording, path: Path, progress: Progress
+    walk: Walk, recording: Footage, path: Path, progress: Progress
 ) -> bool:
     if not recording.frames:  # The runtime never let the policy act.
         return False

@@ -19,7 +19,7 @@ from solo.evaluation.strips import element_at
 from solo.viewer.controls import AGAIN, PUSH, Choice, Controls, make_easel
 from solo.viewer.film import FILM_FPS, Frame, Studio, frame_stride, write_film
 from solo.viewer.ground import make_ground
-from solo.viewer.scene import Stage
+from solo.viewer.scene import PageScene
 from solo.viewer.tally import Tally
 from solo.viewer.walk import END_WORDS, Moment, Walk
 
@@ -69,7 +69,7 @@ class Page:
         self.tally = Tally(self.walk.step_s)
         easel = make_easel(source.robot, self.walk.map_cfg)
         self.controls = Controls(server, cfg.choice, self.walk.command_range, easel)
-        self._stage = Stage(server, easel, cfg.num_robots)
+        self._stage = PageScene(server, easel, cfg.num_robots)
         self._stage.set_terrain(self.walk.terrain)
         self.moment: Moment | None = None
         """The last step; replaced, never changed, so that any thread may look."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -48,7 +47,6 @@ def draw_plots(
         path: File to write; an existing one is replaced.
     """
     figure = Figure(figsize=(11, 8.5), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     ratios = (1.5, 1.0, 1.0, 1.0)
     panels = figure.subplots(4, 1, sharex=True, height_ratios=ratios)
     figure.suptitle(_title(summary, moments[-1].end), fontsize=12)

@@ -26,7 +26,7 @@ _CAMERA = (-2.6, -1.9, 1.2)
 """Where the browser's camera begins, from the robot's base."""
 
 
-class Stage:
+class PageScene:
     """Shows robots. The world moves past the first; the camera is the user's."""
 
     def __init__(

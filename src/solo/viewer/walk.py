@@ -16,7 +16,6 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from mjlab.envs.mdp import push_by_setting_velocity
 
-from solo.bundles import SHIPPED, shipped_bundle, shipped_teacher
 from solo.deploy.bundle.policy import BundlePolicy
 from solo.deploy.command import CommandCfg
 from solo.envs.make import make_env
@@ -24,13 +23,10 @@ from solo.envs.mdp.depth import depth_images
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.envs.observations_cfg import make_observations
-from solo.errors import SoloError
 from solo.evaluation.bundle import DAMPED, BundleRollouts
 from solo.evaluation.commands import LineCommand, LineCommandCfg
 from solo.evaluation.legs import Track
-from solo.evaluation.network_policy import NetworkPolicy
-from solo.evaluation.perceptive import PerceptivePolicy
-from solo.evaluation.policies import open_policy
+from solo.evaluation.network_policy import NetworkPolicy, PerceptivePolicy
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy, StepReport, classify
@@ -42,9 +38,6 @@ from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.sensors.height_map_cfg import HeightMapCfg
 from solo.terrains.scene import TerrainScene
 from solo.viewer.ground import Ground
-
-SHIPPED_TEACHER = "shipped-teacher"
-"""What to write instead of the path of the teacher that comes with the package."""
 
 SAFETY_STOP, LEFT_TERRAIN = "safety_stop", "left_terrain"
 """Ends that the evaluation does not have: the runtime had taken control from the policy
@@ -114,25 +107,6 @@ class DriveCommand(LineCommand):
             self.vel_command_b[0] = torch.tensor(self.wanted, device=self.device)
 
 
-def open_any_policy(name: str) -> PolicySource:
-    """Find an agent, a run, a checkpoint, a bundle or what comes with the package.
-
-    Raises:
-        SoloError: There is none, or it cannot be simulated.
-    """
-    if name == SHIPPED_TEACHER:
-        return open_policy(str(shipped_teacher()))
-    if name != SHIPPED:
-        return open_policy(name)
-    bundle = shipped_bundle()
-    if bundle is None:
-        raise SoloError(
-            "No policy comes with this source tree. Give a run, a checkpoint, a "
-            "bundle, or an agent such as stand."
-        )
-    return open_policy(str(bundle))
-
-
 class Insight:
     """What a policy made of the last observations: its map, and where it looks."""
 
@@ -182,7 +156,7 @@ class Walk:
         """Build the simulation and begin the first attempt.
 
         Args:
-            source: From `open_any_policy`.
+            source: The policy.
             ground: Where to walk.
             num_robots: How many do; each is alone in its world.
             depth_errors: Whether depth has the camera errors of training.

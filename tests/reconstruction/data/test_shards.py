@@ -10,11 +10,11 @@ import torch
 
 from solo.errors import SoloError
 from solo.files import owned_folder, write_json
+from solo.reconstruction.cfg import HELD_OUT_SEED, CollectCfg
 from solo.reconstruction.data.recorder import (
-    HELD_OUT_SEED,
-    CollectCfg,
     check_disjoint,
     collect,
+    num_shards,
     pack_step,
     plan_shard,
 )
@@ -27,7 +27,7 @@ from solo.reconstruction.data.shards import (
     shard_name,
     unpack_images,
 )
-from solo.reconstruction.data.windows import Recording
+from solo.reconstruction.data.windows import WindowSet
 from tests.reconstruction.tiny import NoiseSampler, record, small_cfg
 
 
@@ -75,7 +75,7 @@ def test_a_shard_of_other_arrays_is_refused_though_its_checksum_fits(tmp_path):
     manifest.shards[1] = replace(manifest.shards[1], sha256=checksum(path))
     write_json(folder / MANIFEST, manifest.to_dict())
     with pytest.raises(SoloError, match=r"velocity has shape \[30, 3, 2\].*3, 3\]"):
-        Recording(folder)
+        WindowSet(folder)
 
 
 def test_more_frames_extend_a_recording(tmp_path):
@@ -98,7 +98,7 @@ def test_a_damaged_shard_is_told_in_one_line(tmp_path):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(SoloError, match=r"shard_00001.npz' is damaged") as error:
-        Recording(folder)
+        WindowSet(folder)
     assert "\n" not in str(error.value)
 
 
@@ -106,9 +106,9 @@ def test_a_missing_shard_is_recorded_again(tmp_path):
     folder = record(tmp_path, "train") / "train"
     (folder / shard_name(0)).unlink()
     with pytest.raises(SoloError, match="is missing"):
-        Recording(folder)
+        WindowSet(folder)
     collect(small_cfg(), NoiseSampler(), tmp_path)
-    assert Recording(folder).num_samples == 180
+    assert WindowSet(folder).num_samples == 180
 
 
 def test_packing_images_is_lossless():
@@ -135,7 +135,7 @@ def test_values_survive_to_half_a_millimetre(tmp_path):
 
 def test_held_out_sets_are_850_instances_on_other_seeds():
     cfg = CollectCfg(split="eval")
-    plans = [plan_shard(cfg, k) for k in range(cfg.num_shards)]
+    plans = [plan_shard(cfg, k) for k in range(num_shards(cfg))]
     seeds = [plan.scene.seed for plan in plans]
     assert sum(len(plan.columns) for plan in plans) == 850
     assert len(set(seeds)) == 5

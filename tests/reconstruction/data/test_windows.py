@@ -8,10 +8,11 @@ import torch
 from mjlab.utils.buffers import CircularBuffer
 
 from solo.errors import SoloError
-from solo.reconstruction.checkpoint import FitCfg
+from solo.reconstruction.cfg import FitCfg
+from solo.reconstruction.checkpoint import open_split
 from solo.reconstruction.data.recorder import collect, plan_shard
 from solo.reconstruction.data.shards import Manifest, read_arrays
-from solo.reconstruction.data.windows import Recording, episode_starts
+from solo.reconstruction.data.windows import WindowSet, episode_starts
 from solo.sensors.depth.history import DepthHistory
 from tests.reconstruction.tiny import IMAGE, NoiseSampler, record, small_cfg
 
@@ -20,7 +21,7 @@ def test_windows_equal_the_history_of_training_across_a_reset(tmp_path):
     """Same images, same delays; the second episode begins at step 17."""
     sampler, cfg = NoiseSampler(reset_at=17), small_cfg(frames=90)
     collect(cfg, sampler, tmp_path)
-    recording = Recording(tmp_path / "train")
+    recording = WindowSet(tmp_path / "train")
     history = DepthHistory(3, shape=IMAGE)
     frames = CircularBuffer(max_len=10, batch_size=3, device="cpu")
     robots = np.arange(3)
@@ -42,7 +43,7 @@ def test_windows_equal_the_history_of_training_across_a_reset(tmp_path):
 def test_no_window_reaches_into_another_episode_or_robot(tmp_path):
     """Each step's image and frame hold the number of its robot and episode."""
     collect(small_cfg(), NoiseSampler(reset_at=9), tmp_path)
-    recording = Recording(tmp_path / "train")
+    recording = WindowSet(tmp_path / "train")
     number = np.arange(6)[:, None] * 2 + (np.arange(30) >= 9)
     recording._depth = np.broadcast_to(number[..., None, None], (6, 30, 2, 2)) * 100.0
     recording._proprioception = np.broadcast_to(number[..., None], (6, 30, 84)).astype(
@@ -65,7 +66,7 @@ def test_the_start_of_each_episode():
 def test_samples_are_sequences_in_the_order_of_the_shards(tmp_path):
     record(tmp_path, "train")
     folder = tmp_path / "train"
-    recording, manifest = Recording(folder), Manifest.read(folder)
+    recording, manifest = WindowSet(folder), Manifest.read(folder)
     assert (recording.num_sequences, recording.num_steps) == (6, 30)
     second = read_arrays(folder, manifest.shards[1])
     batch = recording.windows(np.array([4]), np.array([7]))
@@ -76,21 +77,24 @@ def test_samples_are_sequences_in_the_order_of_the_shards(tmp_path):
 
 def test_images_of_another_size_are_refused(tmp_path):
     record(tmp_path, "train")
-    assert FitCfg("qr", profile="laptop").open(tmp_path / "train").num_samples == 180
+    assert (
+        open_split(FitCfg("qr", profile="laptop"), tmp_path / "train").num_samples
+        == 180
+    )
     with pytest.raises(SoloError, match="are 57 x 32; profile paper takes 113 x 64"):
-        FitCfg("qr", profile="paper").open(tmp_path / "train")
+        open_split(FitCfg("qr", profile="paper"), tmp_path / "train")
 
 
 def test_an_extended_recording_is_unpacked_anew(tmp_path):
     record(tmp_path, "train")
-    assert Recording(tmp_path / "train").num_samples == 180
+    assert WindowSet(tmp_path / "train").num_samples == 180
     record(tmp_path, "train", frames=270)
-    assert Recording(tmp_path / "train").num_samples == 270
+    assert WindowSet(tmp_path / "train").num_samples == 270
 
 
 def test_statistics_are_those_of_the_frames(tmp_path):
     record(tmp_path, "train")
-    recording = Recording(tmp_path / "train")
+    recording = WindowSet(tmp_path / "train")
     mean, std = recording.statistics()
     frames = np.array(recording._proprioception).reshape(-1, 84)
     assert torch.allclose(mean, torch.from_numpy(frames.mean(0)), atol=1e-5)

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 import torch
 
-from solo.reconstruction.networks.export import StepExport, export_onnx
+from solo.bench.recon import StepExport, export_onnx
 from tests.reconstruction.networks.helpers import NAMES, make_tiny, make_windows
 
 

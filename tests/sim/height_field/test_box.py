@@ -10,6 +10,7 @@ import pytest
 
 from solo.sim.height_field.box import find_box_contacts
 from solo.sim.height_field.collision import direct_contacts
+from solo.sim.height_field.triangle import make_field
 from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 
@@ -35,7 +36,8 @@ def contacts_on(heights, centre, rotation=None, half=HALF, margin=0.0) -> np.nda
     local = np.array(centre, dtype=float) - [0.0, 0.0, low]
     axes = np.eye(3) if rotation is None else rotation
     size = np.array([extent, extent, high - low, 0.5])
-    num = find_box_contacts(local, axes, half, margin, scaled, size, NUM, NUM, out)
+    field = make_field(scaled, size, NUM, NUM)
+    num = find_box_contacts(local, axes, half, margin, field, out)
     out[:, 3] += low
     return out[:num]
 

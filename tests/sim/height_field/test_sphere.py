@@ -8,6 +8,7 @@ import pytest
 
 from solo.sim.height_field.collision import direct_contacts
 from solo.sim.height_field.sphere import find_contacts
+from solo.sim.height_field.triangle import make_field
 
 SPACING = 0.025
 NUM = 41
@@ -22,7 +23,8 @@ def contacts_on(heights, centre, radius=RADIUS, margin=0.0):
     out = np.empty((3, 7))
     local = np.array(centre, dtype=float) - [0.0, 0.0, low]
     size = np.array([half, half, high - low, 0.5])
-    num = find_contacts(local, radius, margin, scaled, size, NUM, NUM, out)
+    field = make_field(scaled, size, NUM, NUM)
+    num = find_contacts(local, radius, margin, field, out)
     out[:, 3] += low
     return out[:num]
 

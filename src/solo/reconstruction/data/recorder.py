@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,14 +13,9 @@ import torch
 from solo.errors import SoloError
 from solo.files import owned_folder
 from solo.progress import make_progress
+from solo.reconstruction.cfg import HELD_OUT_SEED, CollectCfg
 from solo.reconstruction.data.shards import Manifest, ShardWriter
 from solo.terrains.scene import TerrainSceneCfg
-from solo.terrains.variants import VARIANTS
-
-Split = Literal["train", "eval", "extent"]
-
-HELD_OUT_SEED = 1_000_000
-"""First terrain seed of held-out sets; training takes smaller ones."""
 
 EXTENT_TERRAINS = ("stairs_down_25", "stairs_down_30", "stairs_down_35")
 EXTENT_PATCHES_M = (8.0, 10.0)
@@ -30,45 +25,11 @@ _BORDER_M = 4.0
 """Flat ground around all patches: more than a camera sees (3 m)."""
 
 
-@dataclass(frozen=True)
-class CollectCfg:
-    """What to record."""
-
-    split: Split = "train"
-    """Training data, the held-out sets, or the stairs of two extents."""
-    frames: int = 60_000
-    """Least number of frames of the training split; whole shards are recorded."""
-    terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
-    """Seeds of the training terrain, one per shard in turn (paper: four seeds)."""
-    seed: int = 0
-    """Seed of routes, gaits and sensor errors."""
-    robots: int = 64
-    """Robots per shard of the training split."""
-    steps: int = 200
-    """Control steps per robot."""
-    sets: int = 5
-    """Independently generated held-out sets (paper: 5)."""
-    repeats: int = 4
-    """Robots per stairs and level of the extent split."""
-    variants: tuple[str, ...] = tuple(VARIANTS)
-    """Terrains."""
-    num_levels: int = 10
-    """Levels of difficulty."""
-
-    def __post_init__(self) -> None:
-        taken = [s for s in self.terrain_seeds if not 0 <= s < HELD_OUT_SEED]
-        if taken or not self.terrain_seeds:
-            raise SoloError(
-                f"Terrain seeds are {list(self.terrain_seeds)}; allowed are one or "
-                f"more from 0 to {HELD_OUT_SEED - 1}. Larger ones are held out."
-            )
-
-    @property
-    def num_shards(self) -> int:
-        """Shards of the split."""
-        if self.split == "train":
-            return -(-self.frames // (self.robots * self.steps))
-        return self.sets if self.split == "eval" else len(EXTENT_PATCHES_M)
+def num_shards(cfg: CollectCfg) -> int:
+    """Shards of the split."""
+    if cfg.split == "train":
+        return -(-cfg.frames // (cfg.robots * cfg.num_steps))
+    return cfg.sets if cfg.split == "eval" else len(EXTENT_PATCHES_M)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,15 +132,15 @@ def collect(cfg: CollectCfg, sampler: Sampler, output: Path) -> Manifest:
 def _collect(cfg: CollectCfg, sampler: Sampler, folder: Path) -> Manifest:
     writer = ShardWriter.open(folder, sampler.name, _config(cfg, sampler))
     with make_progress() as progress:
-        plans = [plan_shard(cfg, index) for index in range(cfg.num_shards)]
-        total = sum(len(plan.columns) * cfg.steps for plan in plans)
+        plans = [plan_shard(cfg, index) for index in range(num_shards(cfg))]
+        total = sum(len(plan.columns) * cfg.num_steps for plan in plans)
         done = writer.manifest.frames
         task = progress.add_task(f"recording {cfg.split}", total=total, completed=done)
         for index, plan in enumerate(plans):
             if writer.has(index):
                 continue
             steps = []
-            for step in sampler.sample(plan, cfg.steps):
+            for step in sampler.sample(plan, cfg.num_steps):
                 steps.append(pack_step(step))
                 progress.advance(task, len(plan.columns))
             arrays = {k: np.stack([step[k] for step in steps]) for k in steps[0]}
@@ -202,9 +163,10 @@ def pack_step(step: Step) -> dict[str, np.ndarray]:
 
 def _config(cfg: CollectCfg, sampler: Sampler) -> dict[str, Any]:
     """What shards depend on; the number of frames only says how many there are."""
-    values = {k: v for k, v in vars(cfg).items() if k != "frames"}
+    values = {f.name: getattr(cfg, f.name) for f in fields(CollectCfg)}
+    del values["frames"]
     values = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
-    return {**values, "sampler": sampler.describe()}
+    return {**values, "steps": cfg.num_steps, "sampler": sampler.describe()}
 
 
 def check_disjoint(data: Path) -> None:

@@ -26,11 +26,14 @@ from typing import Any
 import numpy as np
 
 from solo.errors import SoloError
-from solo.files import read_npz, write_json, written_aside
+from solo.files import read_json, read_npz, write_json, written_aside
+from solo.result_files import parse
 from solo.terrains.scene import TerrainSceneCfg
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+
+_AGAIN = "Record the data again."
 
 _DEFLATE_LEVEL = 1
 """Images with noise shrink by 7 % more at level 6, in twice the time."""
@@ -54,20 +57,10 @@ class ShardInfo:
     """Level of each sequence."""
 
     def __post_init__(self) -> None:
-        """Refuse values of other types, which a damaged manifest has."""
-        is_whole = (
-            isinstance(self.file, str)
-            and Path(self.file).name == self.file != ""
-            and isinstance(self.sha256, str)
-            and isinstance(self.scene, dict)
-            and isinstance(self.terrains, list)
-            and isinstance(self.levels, list)
-            and len(self.terrains) == len(self.levels) > 0
-            and all(isinstance(terrain, str) for terrain in self.terrains)
-            and all(type(number) is int for number in (self.frames, *self.levels))
-        )
-        if not is_whole:
-            raise ValueError(f"an entry {str(self.file)[:40]!r} with wrong values")
+        if Path(self.file).name != self.file or self.file == "":
+            raise ValueError(f"{self.file[:40]!r} is no name of a file")
+        if not len(self.terrains) == len(self.levels) > 0:
+            raise ValueError("terrains and levels need one entry for each sequence")
 
 
 @dataclass
@@ -110,21 +103,13 @@ class Manifest:
                 f"There is no recording in {str(folder)!r}: {MANIFEST} is missing. "
                 "Make one with `solo recon collect`."
             )
-        try:
-            found = json.loads(path.read_text())
-            if found["format"] != FORMAT:
-                raise SoloError(
-                    f"{str(path)!r} has format {found['format']}; this version reads "
-                    f"{FORMAT}. Record the data again."
-                )
-            shards = {int(k): ShardInfo(**v) for k, v in found["shards"].items()}
-            if not isinstance(found["config"], dict):
-                raise ValueError("config is no object")
-            return Manifest(str(found["sampler"]), found["config"], shards)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        found = read_json(path, _AGAIN)
+        if found.get("format") != FORMAT:
             raise SoloError(
-                f"{str(path)!r} is not a manifest ({error!r}). Record the data again."
-            ) from error
+                f"{str(path)!r} has format {found.get('format')!r}; this version reads "
+                f"{FORMAT}. {_AGAIN}"
+            )
+        return parse(Manifest, found, path, _AGAIN)
 
 
 class ShardWriter:
@@ -244,7 +229,7 @@ def read_arrays(folder: Path, shard: ShardInfo) -> dict[str, np.ndarray]:
             f"Shard {str(path)!r} is damaged: its checksum is not the manifest's. "
             "Delete it and run `solo recon collect` again with the same options."
         )
-    arrays = read_npz(path, "Record the data again.")
+    arrays = read_npz(path, _AGAIN)
     steps = len(np.atleast_1d(arrays.get("is_first", np.empty(0))))
     sizes = {"T": steps, "N": len(shard.levels)}
     for name, (dtype, shape) in _ARRAYS.items():
@@ -261,7 +246,7 @@ def read_arrays(folder: Path, shard: ShardInfo) -> dict[str, np.ndarray]:
             raise SoloError(
                 f"Shard {str(path)!r} is damaged: {name} has shape "
                 f"{list(found.shape)} and type {found.dtype}; expected {wanted} and "
-                f"{dtype}. Record the data again."
+                f"{dtype}. {_AGAIN}"
             )
     arrays["depth_mm"] = unpack_images(arrays.pop("depth_planes"))
     return arrays

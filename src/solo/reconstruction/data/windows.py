@@ -27,7 +27,7 @@ _UNPACKED = ".unpacked"
 _STAMP = "shards.json"
 
 
-class Recording:
+class WindowSet:
     """A split of a data set, ready for random access.
 
     Sequence s and step t count over all shards; a sequence is one robot of one shard.

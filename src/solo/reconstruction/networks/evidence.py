@@ -23,7 +23,6 @@ from torch.nn.functional import unfold
 
 from solo.networks.foot_view import tilt
 from solo.reconstruction.networks.interface import ReconstructionIoCfg
-from solo.reconstruction.networks.place import pixel_rays
 from solo.sensors.depth.cfg import CameraMountCfg, DepthCameraCfg
 
 CHANNELS = 27
@@ -63,12 +62,13 @@ class CellEvidence(nn.Module):
         """Take camera, sizes and units."""
         super().__init__()
         self.cfg, self.io = cfg, io
-        rays = pixel_rays(cfg.camera, io.depth_shape) * cfg.camera.max_range_m
+        rays = cfg.camera.pixel_rays(io.depth_shape) * cfg.camera.max_range_m
         rotation = torch.from_numpy(cfg.mount.rotation_camera_to_body()).float()
         # They follow from the config, so checkpoints do not carry them.
         self.rays_cam: torch.Tensor
         self.mount_rotation: torch.Tensor
-        self.register_buffer("rays_cam", rays.flatten(1), persistent=False)
+        rays = torch.from_numpy(rays.reshape(-1, 3).T).float().contiguous()
+        self.register_buffer("rays_cam", rays, persistent=False)
         self.register_buffer("mount_rotation", rotation, persistent=False)
 
     def forward(

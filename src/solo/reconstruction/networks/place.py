@@ -147,20 +147,5 @@ class PlaceEmbedding(nn.Module):
 def _rays_b(cfg: PlaceCfg, shape: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
     """What one metre of depth is in the base frame [3, H, W], and the camera [3]."""
     mount = CameraMountCfg("base", cfg.camera_pos_b_m, cfg.pitch_down_deg)
-    rotation = torch.from_numpy(mount.rotation_camera_to_body()).float()
-    rays = pixel_rays(cfg.camera, shape)
-    return torch.einsum("bc,chw->bhw", rotation, rays), torch.tensor(mount.pos_m)
-
-
-def pixel_rays(camera: DepthCameraCfg, shape: tuple[int, int]) -> torch.Tensor:
-    """What one metre of depth is in camera axes [3, H, W], at the centres of pixels.
-
-    Images of any size are of the whole view, as `DepthCamera` renders them and the
-    runtime resizes them.
-    """
-    rows, columns = shape
-    u = (torch.arange(columns) + 0.5) * camera.width / columns
-    v = (torch.arange(rows) + 0.5) * camera.height / rows
-    right = ((u - camera.cx) / camera.fx).expand(rows, columns)
-    down = ((v - camera.cy) / camera.fy).unsqueeze(1).expand(rows, columns)
-    return torch.stack([right, down, torch.ones(rows, columns)])
+    rays = cfg.camera.pixel_rays(shape) @ mount.rotation_camera_to_body().T
+    return torch.from_numpy(rays).float().permute(2, 0, 1), torch.tensor(mount.pos_m)

@@ -120,6 +120,23 @@ class DepthCameraCfg:
         """Rows and columns of the network input."""
         return self.output_height, self.output_width
 
+    def pixel_rays(self, shape: tuple[int, int] | None = None) -> np.ndarray:
+        """What one metre of depth is in camera axes [H, W, 3], at the pixels' centres.
+
+        Images of any size are of the whole view, as `DepthCamera` renders them and the
+        runtime resizes them.
+
+        Args:
+            shape: Rows and columns; those of the network input if left out.
+        """
+        rows, columns = shape or self.output_shape
+        u = (np.arange(columns) + 0.5) * self.width / columns
+        v = (np.arange(rows) + 0.5) * self.height / rows
+        rays = np.ones((rows, columns, 3))
+        rays[..., 0] = (u - self.cx) / self.fx
+        rays[..., 1] = ((v - self.cy) / self.fy)[:, None]
+        return rays
+
     @property
     def fov_deg(self) -> tuple[float, float]:
         """Horizontal and vertical field of view in degrees."""

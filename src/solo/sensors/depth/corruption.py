@@ -180,7 +180,7 @@ class DepthCorruptor:
             self._run(work, self.num_envs)
         return depth
 
-    def _make_stages(self) -> list[ops.Stage]:
+    def _make_stages(self) -> list[ops.Corruption]:
         cfg, camera, state = self.cfg, self.camera, self.state
         baseline_m = cfg.baseline_m
         stages = [

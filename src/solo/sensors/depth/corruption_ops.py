@@ -1,10 +1,10 @@
 """The depth corruptions one by one.
 
-Each function makes a `Stage`. Call it with a batch of images to get corrupted copies,
-``edge_holes(prob, camera)(depth, generator)``; `corruption` runs all of them
+Each function makes a `Corruption`. Call it with a batch of images to get corrupted
+copies, ``edge_holes(prob, camera)(depth, generator)``; `corruption` runs all of them
 without copies. Images are float32 [B, H, W], metres along the optical axis, 0 =
-invalid; parameters that differ between envs are [B]. With zero parameters each stage is
-the identity, and none of them makes an invalid pixel valid.
+invalid; parameters that differ between envs are [B]. With zero parameters each is the
+identity, and none of them makes an invalid pixel valid.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUM_NORMALS = 4096
 
 
 @dataclass(frozen=True)
-class Stage:
+class Corruption:
     """One kernel with the parameters of all envs."""
 
     kernel: Any
@@ -42,7 +42,7 @@ class Stage:
     def launch(self, src: Any, dst: Any, first: int, count: int, seed: int) -> None:
         """Corrupt Warp images ``first`` to ``first + count``, in place unless is_copy.
 
-        The result of an in-place stage is in ``dst``; ``src`` is then not read.
+        The result of one in place is in ``dst``; ``src`` is then not read.
         """
         images = (src, dst) if self.is_copy else (dst,)
         seeds = (seed,) if self.is_random else ()
@@ -82,7 +82,7 @@ def value_noise(
     scale_error: torch.Tensor,
     camera: DepthCameraCfg,
     baseline_m: float = D455_BASELINE_M,
-) -> Stage:
+) -> Corruption:
     """Normal noise with sigma = z^2 * subpixel_px / (fx * baseline), and a scale error.
 
     The formula is that of a raw pixel. An output pixel covers about 6x8 of them, which
@@ -96,7 +96,7 @@ def value_noise(
     share = (torch.arange(_NUM_NORMALS) + 0.5) / _NUM_NORMALS
     normals = torch.special.ndtri(share.double())
     normals = (normals / normals.square().mean().sqrt()).float()
-    return Stage(
+    return Corruption(
         kernels.value_noise,
         camera.output_height,
         (
@@ -115,7 +115,7 @@ def edges(
     camera: DepthCameraCfg,
     limit_px: float = 1.0,
     baseline_m: float = D455_BASELINE_M,
-) -> Stage:
+) -> Corruption:
     """Edge noise and edge holes, at jumps between valid pixels.
 
     A pixel is at an edge if the second difference of its disparity, along x or y, is
@@ -123,7 +123,7 @@ def edges(
     has no edges. With ``noise_prob`` the pixel takes the depth of one of its four
     neighbours, which makes outlines ragged; with ``hole_prob`` it turns invalid.
     """
-    return Stage(
+    return Corruption(
         kernels.edges,
         camera.output_height,
         (_array(noise_prob), _array(hole_prob), limit_px / (camera.fx * baseline_m)),
@@ -136,7 +136,7 @@ def stereo(
     shadow: torch.Tensor,
     camera: DepthCameraCfg,
     baseline_m: float = D455_BASELINE_M,
-) -> Stage:
+) -> Corruption:
     """Blind regions of a stereo pair whose image is that of its left imager.
 
     A point at depth Z appears fx * baseline / Z raw pixels further left in the right
@@ -145,7 +145,7 @@ def stereo(
     ``shadow`` scale the shift: 1 is the geometry, 0 is no such region.
     """
     columns_m = camera.fx * baseline_m * camera.output_width / camera.width
-    return Stage(
+    return Corruption(
         kernels.stereo,
         camera.output_height,
         (_array(left_band), _array(shadow), columns_m),
@@ -159,7 +159,7 @@ def close_blocks(
     false_prob: torch.Tensor,
     camera: DepthCameraCfg,
     block_px: float = 24.0,
-) -> Stage:
+) -> Corruption:
     """Invalidate pixels nearer than ``near_m``, some with the block around them.
 
     Blocks of ``block_px`` raw pixels lie on a lattice that moves with each image. One
@@ -168,7 +168,7 @@ def close_blocks(
     """
     rows = max(1, round(block_px * camera.output_height / camera.height))
     columns = max(1, round(block_px * camera.output_width / camera.width))
-    return Stage(
+    return Corruption(
         kernels.close_blocks,
         math.ceil(camera.output_height / rows) + 1,
         (
@@ -180,26 +180,28 @@ def close_blocks(
     )
 
 
-def missing_pixels(prob: torch.Tensor, camera: DepthCameraCfg) -> Stage:
+def missing_pixels(prob: torch.Tensor, camera: DepthCameraCfg) -> Corruption:
     """Invalidate single pixels with probability ``prob``."""
-    return Stage(kernels.missing, camera.output_height, (_array(prob),))
+    return Corruption(kernels.missing, camera.output_height, (_array(prob),))
 
 
 def missing_blobs(
     mean_count: torch.Tensor, camera: DepthCameraCfg, max_radius_px: float = 20.0
-) -> Stage:
+) -> Corruption:
     """Invalidate ellipses, ``mean_count`` (at most 8) of them per image on average."""
     half_x = max_radius_px * camera.output_width / camera.width
     half_y = max_radius_px * camera.output_height / camera.height
-    return Stage(kernels.blobs, kernels.MAX_BLOBS, (_array(mean_count), half_x, half_y))
+    return Corruption(
+        kernels.blobs, kernels.MAX_BLOBS, (_array(mean_count), half_x, half_y)
+    )
 
 
 def side_masks(
     left_px: torch.Tensor, right_px: torch.Tensor, camera: DepthCameraCfg
-) -> Stage:
+) -> Corruption:
     """Invalidate output columns at both sides; the widths are int32 [B]."""
     widths = (_array(left_px), _array(right_px))
-    return Stage(kernels.sides, camera.output_height, widths, is_random=False)
+    return Corruption(kernels.sides, camera.output_height, widths, is_random=False)
 
 
 def blur(
@@ -207,7 +209,7 @@ def blur(
     weight_y: torch.Tensor,
     camera: DepthCameraCfg,
     range_m: tuple[float, float] = (0.0, math.inf),
-) -> Stage:
+) -> Corruption:
     """The range of the camera, then the mean of the valid pixels in a 3x3 window.
 
     Values below the range turn invalid, values above it take its end. Neighbours weigh
@@ -215,7 +217,7 @@ def blur(
     pixels count, so holes neither spread nor close.
     """
     weights = (_array(weight_x), _array(weight_y))
-    return Stage(
+    return Corruption(
         kernels.clip_and_blur,
         camera.output_height,
         (*weights, *range_m),

@@ -25,7 +25,7 @@ from numba import njit
 
 from solo.sim.height_field.bulges import touch_with_faces
 from solo.sim.height_field.sphere import find_contacts
-from solo.sim.height_field.triangle import ground_at
+from solo.sim.height_field.triangle import Field, ground_at
 
 _ROUNDING_M = 0.01
 MAX_CONTACTS = 40  # MuJoCo has room for 50.
@@ -39,10 +39,7 @@ def find_box_contacts(
     axes: Any,
     half: Any,
     margin: float,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
+    field: Field,
     contacts: Any,
 ) -> int:
     """Contacts of a box with the surface of a height field, in the field's frame.
@@ -52,17 +49,14 @@ def find_box_contacts(
         axes: Rotation box-to-field [3, 3].
         half: Half extents [3].
         margin: Distance below which a contact counts.
-        heights: The field's data, scaled to [0, 1], rows along y.
-        size: Half extents along x and y, height of a 1 in the data, base.
-        num_x: Vertices along x.
-        num_y: Vertices along y.
+        field: The height field.
         contacts: To be filled, [40, 7]: signed distance, nearest point of the ground,
             normal from the ground to the box.
 
     Returns:
         Number of contacts.
     """
-    dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
+    heights, size, num_x, num_y, dx, dy = field
     reach = np.empty(3)
     for a in range(3):
         reach[a] = margin
@@ -81,29 +75,18 @@ def find_box_contacts(
             top = max(top, heights[j * num_x + i])
     if centre[2] - reach[2] > top * size[2]:
         return 0
-    num = _touch_with_corners_and_edges(
-        centre, axes, half, margin, heights, size, num_x, num_y, contacts
-    )
+    num = _touch_with_corners_and_edges(centre, axes, half, margin, field, contacts)
     return touch_with_faces(
-        centre, axes, half, heights, size, num_x, num_y, i0, i1, j0, j1,
-        contacts[:MAX_CONTACTS], num,
-    )  # fmt: skip
+        centre, axes, half, field, i0, i1, j0, j1, contacts[:MAX_CONTACTS], num
+    )
 
 
 @njit(nogil=True, cache=True)
 def _touch_with_corners_and_edges(
-    centre: Any,
-    axes: Any,
-    half: Any,
-    margin: float,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
-    contacts: Any,
+    centre: Any, axes: Any, half: Any, margin: float, field: Field, contacts: Any
 ) -> int:
     radius = min(_ROUNDING_M, 0.5 * min(half[0], half[1], half[2]))
-    dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
+    size, dx, dy = field.size, field.dx, field.dy
     corners = np.empty((8, 3))
     # The same in cells along x and y, and the height above the ground.
     places = np.empty((8, 3))
@@ -116,43 +99,28 @@ def _touch_with_corners_and_edges(
                 corners[n, a] += sign * axes[a, k] * (half[k] - radius)
         x, y = (corners[n, 0] + size[0]) / dx, (corners[n, 1] + size[1]) / dy
         places[n, 0], places[n, 1] = x, y
-        places[n, 2] = corners[n, 2] - ground_at(x, y, heights, size, num_x, num_y)
-        num += find_contacts(
-            corners[n], radius, margin, heights, size, num_x, num_y, contacts[num:]
-        )
+        places[n, 2] = corners[n, 2] - ground_at(field, x, y)
+        num += find_contacts(corners[n], radius, margin, field, contacts[num:])
     point = np.empty(3)
     for n in range(8):
         for k in range(3):
             other = n | 1 << k
             if other != n and num + 3 <= MAX_CONTACTS:
                 limit = min(places[n, 2], places[other, 2], radius + margin) - _DEEPER_M
-                at = _deepest_on_edge(
-                    places[n], places[other], corners[n, 2], corners[other, 2],
-                    limit, heights, size, num_x, num_y,
-                )  # fmt: skip
+                ends_z = corners[n, 2], corners[other, 2]
+                at = _deepest_on_edge(places[n], places[other], ends_z, limit, field)
                 if at >= 0.0:
                     for a in range(3):
                         point[a] = corners[n, a] + at * (
                             corners[other, a] - corners[n, a]
                         )
-                    num += find_contacts(
-                        point, radius, margin, heights, size, num_x, num_y,
-                        contacts[num:],
-                    )  # fmt: skip
+                    num += find_contacts(point, radius, margin, field, contacts[num:])
     return num
 
 
 @njit(nogil=True, cache=True)
 def _deepest_on_edge(
-    start: Any,
-    end: Any,
-    start_z: float,
-    end_z: float,
-    limit: float,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
+    start: Any, end: Any, ends_z: tuple[float, float], limit: float, field: Field
 ) -> float:
     """Fraction of the way where an edge is lowest above ground, or -1 if not below.
 
@@ -162,14 +130,11 @@ def _deepest_on_edge(
     Args:
         start: One end: x and y in cells, height above the ground.
         end: The other end.
-        start_z: Height of the one end in the field's frame.
-        end_z: Height of the other.
+        ends_z: Heights of both in the field's frame.
         limit: Height above the ground that counts as not below.
-        heights: The field's data.
-        size: Of the field.
-        num_x: Vertices along x.
-        num_y: Vertices along y.
+        field: The height field.
     """
+    start_z, end_z = ends_z
     best = -1.0
     for kind in range(3):
         if kind == 2:
@@ -183,7 +148,7 @@ def _deepest_on_edge(
             x = start[0] + at * (end[0] - start[0])
             y = start[1] + at * (end[1] - start[1])
             above = start_z + at * (end_z - start_z)
-            above -= ground_at(x, y, heights, size, num_x, num_y)
+            above -= ground_at(field, x, y)
             if above < limit:
                 limit, best = above, at
     return best

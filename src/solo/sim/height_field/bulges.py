@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from solo.sim.height_field.triangle import Field, vertex_of
+
 _PER_FACE = 5
 _BULGE_M = 1e-5
 """A vertex higher than the middle of two opposite neighbours by more is convex."""
@@ -21,10 +23,7 @@ def touch_with_faces(
     centre: Any,
     axes: Any,
     half: Any,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
+    field: Field,
     i0: int,
     i1: int,
     j0: int,
@@ -38,10 +37,7 @@ def touch_with_faces(
         centre: Centre of the box in the field's frame [3].
         axes: Rotation box-to-field [3, 3].
         half: Half extents [3].
-        heights: The field's data, scaled to [0, 1], rows along y.
-        size: Half extents along x and y, height of a 1 in the data, base.
-        num_x: Vertices along x.
-        num_y: Vertices along y.
+        field: The height field.
         i0: First vertex along x to look at.
         i1: Last vertex along x.
         j0: First vertex along y.
@@ -52,15 +48,14 @@ def touch_with_faces(
     Returns:
         Number of contacts.
     """
-    dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
     best = np.full((6, _PER_FACE), -1e9)
     chosen = np.full((6, _PER_FACE, 2), -1)
     local, vertex = np.empty(3), np.empty(3)
-    for j in range(max(j0, 1), min(j1, num_y - 2) + 1):
-        for i in range(max(i0, 1), min(i1, num_x - 2) + 1):
-            if not _is_convex(heights, size[2], num_x, i, j):
+    for j in range(max(j0, 1), min(j1, field.num_y - 2) + 1):
+        for i in range(max(i0, 1), min(i1, field.num_x - 2) + 1):
+            if not _is_convex(field, i, j):
                 continue
-            _vertex(heights, size, num_x, dx, dy, i, j, vertex)
+            vertex_of(field, i, j, vertex)
             inside = True
             for k in range(3):
                 local[k] = 0.0
@@ -69,9 +64,7 @@ def touch_with_faces(
                 inside &= abs(local[k]) < half[k]
             if not inside:
                 continue
-            face, depth = _face_of(
-                local, axes, half, heights, size, num_x, dx, dy, i, j
-            )
+            face, depth = _face_of(local, axes, half, field, i, j)
             if face < 0:
                 continue
             u = local[(face // 2 + 1) % 3] / half[(face // 2 + 1) % 3]
@@ -91,7 +84,7 @@ def touch_with_faces(
                 known |= chosen[face, m, 0] == i and chosen[face, m, 1] == j
             if known:
                 continue
-            _vertex(heights, size, num_x, dx, dy, i, j, vertex)
+            vertex_of(field, i, j, vertex)
             k, sign = face // 2, 1.0 if face % 2 else -1.0
             along, contact = 0.0, contacts[num]
             for a in range(3):
@@ -104,18 +97,11 @@ def touch_with_faces(
 
 
 @njit(nogil=True, cache=True)
-def _vertex(
-    heights: Any, size: Any, num_x: int, dx: float, dy: float, i: int, j: int, out: Any
-) -> None:
-    out[0], out[1] = i * dx - size[0], j * dy - size[1]
-    out[2] = heights[j * num_x + i] * size[2]
-
-
-@njit(nogil=True, cache=True)
-def _is_convex(heights: Any, scale: float, num_x: int, i: int, j: int) -> bool:
+def _is_convex(field: Field, i: int, j: int) -> bool:
     """Whether the ground falls away from a vertex along x, y or the diagonal."""
+    heights, num_x = field.heights, field.num_x
     at = j * num_x + i
-    limit = 2.0 * (heights[at] - _BULGE_M / scale)
+    limit = 2.0 * (heights[at] - _BULGE_M / field.size[2])
     return (
         heights[at - 1] + heights[at + 1] < limit
         or heights[at - num_x] + heights[at + num_x] < limit
@@ -125,18 +111,10 @@ def _is_convex(heights: Any, scale: float, num_x: int, i: int, j: int) -> bool:
 
 @njit(nogil=True, cache=True)
 def _face_of(
-    local: Any,
-    axes: Any,
-    half: Any,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    dx: float,
-    dy: float,
-    i: int,
-    j: int,
+    local: Any, axes: Any, half: Any, field: Field, i: int, j: int
 ) -> tuple[int, float]:
     """The nearest face that a vertex can have come in by, and how deep it is."""
+    heights, size, num_x, _, dx, dy = field
     best, depth = -1, 1e9
     at = j * num_x + i
     for k in range(3):

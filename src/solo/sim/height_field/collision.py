@@ -21,6 +21,7 @@ from numba import carray, cfunc, types  # pyright: ignore[reportPrivateImportUsa
 
 from solo.sim import libmujoco
 from solo.sim.height_field import box, sphere
+from solo.sim.height_field.triangle import make_field
 from solo.sim.kernels import pointer
 
 _GEOM_TYPES = int(mujoco.mjtGeom.mjNGEOMTYPES)
@@ -34,10 +35,10 @@ _FINDERS = {
 }
 """Kind of geom to what finds its contacts, and their largest number.
 
-A finder is compiled by numba: ``find(centre, axes, geom_size, margin, heights, size,
-num_x, num_y, contacts) -> number``, all in the field's frame. Centre [3], axes [3, 3]
-and size [3] are the geom's; it fills contacts [N, 7] with signed distance, nearest
-point of the ground, and normal away from it.
+A finder is compiled by numba: ``find(centre, axes, geom_size, margin, field, contacts)
+-> number``, all in the field's frame. Centre [3], axes [3, 3] and size [3] are the
+geom's; it fills contacts [N, 7] with signed distance, nearest point of the ground, and
+normal away from it.
 """
 
 _table_lock = threading.Lock()
@@ -145,9 +146,8 @@ def _compile(model: mujoco.MjModel, data: mujoco.MjData, kind: mujoco.mjtGeom) -
                 for c in range(3):
                     axes[a, c] += turned * geom_mat[3 * b + c]
         contacts = np.empty((max_contacts, 7))
-        num = find(
-            centre, axes, geom_size, margin, heights, size, num_x, num_y, contacts
-        )
+        ground = make_field(heights, size, num_x, num_y)
+        num = find(centre, axes, geom_size, margin, ground, contacts)
         out = carray(pointer(result), (max_contacts, 10), np.float64)
         for n in range(num):
             distance = contacts[n, 0]

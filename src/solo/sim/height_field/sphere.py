@@ -20,7 +20,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solo.sim.height_field.triangle import closest_on_triangle, corners_of, ground_at
+from solo.sim.height_field.triangle import (
+    Field,
+    closest_on_triangle,
+    corners_of,
+    ground_at,
+)
 
 # Contacts per pair and how different (cosine between normals) they must be: the floor
 # and two walls of a corner. Normals of a smooth slope differ by far less.
@@ -45,10 +50,7 @@ def find_contacts(
     centre: Any,
     radius: float,
     margin: float,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
+    field: Field,
     contacts: Any,
 ) -> int:
     """Contacts of a sphere with the surface of a height field, in the field's frame.
@@ -57,23 +59,20 @@ def find_contacts(
         centre: Centre of the sphere [3].
         radius: Radius of the sphere.
         margin: Distance below which a contact counts.
-        heights: The field's data, scaled to [0, 1], rows along y.
-        size: Half extents along x and y, height of a 1 in the data, base.
-        num_x: Vertices along x.
-        num_y: Vertices along y.
+        field: The height field.
         contacts: To be filled, [3, 7]: signed distance, nearest point, normal.
 
     Returns:
         Number of contacts.
     """
-    dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
+    heights, size, num_x, num_y, dx, dy = field
     x, y = (centre[0] + size[0]) / dx, (centre[1] + size[1]) / dy
     reach = radius + margin
     if not (-reach < x * dx < 2 * size[0] + reach):
         return 0
     if not (-reach < y * dy < 2 * size[1] + reach):
         return 0
-    ground = ground_at(x, y, heights, size, num_x, num_y)
+    ground = ground_at(field, x, y)
     below = -size[3] < centre[2] < ground
     if below:
         reach += _SEARCH_BELOW_M
@@ -99,7 +98,7 @@ def find_contacts(
         for i in range(i0, i1 + 1):
             for half in range(2):
                 row = found[count]
-                corners_of(heights, size, num_x, num_y, i, j, half, corners)
+                corners_of(field, i, j, half, corners)
                 inside = closest_on_triangle(
                     centre, corners[0], corners[1], corners[2], row[1:4]
                 )
@@ -118,7 +117,7 @@ def find_contacts(
         return 1
     if below:
         return _push_out(centre, radius, found[:count], contacts)
-    return _select(centre, radius, heights, size, num_x, num_y, found[:count], contacts)
+    return _select(centre, radius, field, found[:count], contacts)
 
 
 @njit(nogil=True, cache=True)
@@ -140,16 +139,7 @@ def _push_out(centre: Any, radius: float, found: Any, contacts: Any) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _select(
-    centre: Any,
-    radius: float,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
-    found: Any,
-    contacts: Any,
-) -> int:
+def _select(centre: Any, radius: float, field: Field, found: Any, contacts: Any) -> int:
     """Keep the nearest point, and others that push in clearly different directions.
 
     A point on the border of its triangle is the nearest of the surface around it only
@@ -182,16 +172,8 @@ def _select(
         if keep and row[7] == 0.0:
             for k in range(len(found)):
                 if found[k, 0] < row[0] - 1e-9:
-                    corners_of(
-                        heights,
-                        size,
-                        num_x,
-                        num_y,
-                        int(found[k, 4]),
-                        int(found[k, 5]),
-                        int(found[k, 6]),
-                        corners,
-                    )
+                    i, j, half = int(found[k, 4]), int(found[k, 5]), int(found[k, 6])
+                    corners_of(field, i, j, half, corners)
                     closest_on_triangle(
                         row[1:4], corners[0], corners[1], corners[2], other
                     )
@@ -216,12 +198,8 @@ def find_sphere_contacts(
     axes: Any,
     geom_size: Any,
     margin: float,
-    heights: Any,
-    size: Any,
-    num_x: int,
-    num_y: int,
+    field: Field,
     contacts: Any,
 ) -> int:
     """`find_contacts` for `solo.sim.height_field.collision.compile_contacts`."""
-    radius = geom_size[0]
-    return find_contacts(centre, radius, margin, heights, size, num_x, num_y, contacts)
+    return find_contacts(centre, geom_size[0], margin, field, contacts)

@@ -1,14 +1,34 @@
-"""The surface of a height field: two triangles a cell, cut from low to high (x, y).
-
-Heights are the field's data, scaled to [0, 1], rows along y; sizes are MuJoCo's: half
-extents along x and y, height of a 1 in the data, base.
-"""
+"""The surface of a height field: two triangles a cell, cut from low to high (x, y)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import njit
+
+
+class Field(NamedTuple):
+    """A height field as MuJoCo has it; see `make_field`."""
+
+    heights: Any
+    """The data, scaled to [0, 1], rows along y."""
+    size: Any
+    """Half extents along x and y, height of a 1 in the data, base."""
+    num_x: int
+    """Vertices along x."""
+    num_y: int
+    """Vertices along y."""
+    dx: float
+    """Distance of two vertices along x."""
+    dy: float
+    """And along y."""
+
+
+@njit(nogil=True, cache=True)
+def make_field(heights: Any, size: Any, num_x: int, num_y: int) -> Field:
+    """A field of some data, sizes and counts."""
+    dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
+    return Field(heights, size, num_x, num_y, dx, dy)
 
 
 @njit(nogil=True, cache=True)
@@ -55,29 +75,31 @@ def closest_on_triangle(p: Any, a: Any, b: Any, c: Any, out: Any) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def corners_of(
-    heights: Any, size: Any, num_x: int, num_y: int, i: int, j: int, half: int, out: Any
-) -> None:
+def corners_of(field: Field, i: int, j: int, half: int, out: Any) -> None:
     """Corners of one of the two triangles of a cell.
 
     MuJoCo splits a cell from its lowest (x, y) to its highest; half 0 is the triangle
     at the end of the x side, half 1 the one at the end of the y side.
     """
-    dx, dy = 2.0 * size[0] / (num_x - 1), 2.0 * size[1] / (num_y - 1)
     for k in range(3):
         # (0, 0), then (1, 0) or (0, 1), then (1, 1).
         ci = i + (k == 2 or (k == 1 and half == 0))
         cj = j + (k == 2 or (k == 1 and half == 1))
-        out[k, 0] = ci * dx - size[0]
-        out[k, 1] = cj * dy - size[1]
-        out[k, 2] = heights[cj * num_x + ci] * size[2]
+        vertex_of(field, ci, cj, out[k])
 
 
 @njit(nogil=True, cache=True)
-def ground_at(
-    x: float, y: float, heights: Any, size: Any, num_x: int, num_y: int
-) -> float:
+def vertex_of(field: Field, i: int, j: int, out: Any) -> None:
+    """Place of a vertex in the field's frame."""
+    out[0] = i * field.dx - field.size[0]
+    out[1] = j * field.dy - field.size[1]
+    out[2] = field.heights[j * field.num_x + i] * field.size[2]
+
+
+@njit(nogil=True, cache=True)
+def ground_at(field: Field, x: float, y: float) -> float:
     """Height of the field at a place in units of cells; very low outside."""
+    heights, size, num_x, num_y = field.heights, field.size, field.num_x, field.num_y
     if not (0.0 <= x <= num_x - 1 and 0.0 <= y <= num_y - 1):
         return -1e9
     i, j = min(int(x), num_x - 2), min(int(y), num_y - 2)

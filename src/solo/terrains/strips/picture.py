@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -38,7 +37,6 @@ def draw_strips(
     longest = max(strip.finish_m for strip in strips.values()) + 2 * _AROUND_M
     size = (max(_MIN_WIDTH, _INCH_PER_M * longest), _PANEL_HEIGHT * len(strips))
     figure = Figure(figsize=size, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(len(strips), 1, squeeze=False)[:, 0]
     for axes, (title, strip) in zip(panels, strips.items(), strict=True):
         _draw_profile(axes, strip, obstacle_m)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,56 +17,42 @@ from solo.terrains.families import GAP_DEPTH, HOLE_DEPTH
 from solo.terrains.patch import CELL_M, UNIT_M, interpolate, round_half_up
 
 
-class Segment(Protocol):
-    """What a strip needs of its pieces."""
+class Segment:
+    """What a strip needs of its pieces; the end is as high as the beginning."""
 
-    @property
-    def name(self) -> str:
-        """Name of the element; empty for ground that only joins others."""
-        ...
-
-    @property
-    def family(self) -> str:
-        """Terrain family, which has a colour; see `solo.terrains.variants`."""
-        ...
+    name: str
+    """Name of the element; empty for ground that only joins others."""
+    family: ClassVar[str]
+    """Terrain family, which has a colour; see `solo.terrains.variants`."""
+    length_m: float
+    """Along x; some count it otherwise, see `cells`."""
 
     @property
     def cells(self) -> int:
         """Length along x."""
-        ...
+        return to_cells(self.length_m)
 
     @property
     def rise_units(self) -> int:
         """Height of the end over the beginning."""
-        ...
+        return 0
 
     def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
         """Cells in units over the beginning, int16 [cells, num_y]."""
-        ...
+        return np.zeros((self.cells, num_y), dtype=np.int16)
 
     def scaled(self, scale: float) -> Segment:
         """The same with heights, gaps and distances of stones times `scale`."""
-        ...
+        return self
 
 
 @dataclass(frozen=True)
-class Flat:
+class Flat(Segment):
     """Level ground."""
 
     length_m: float
     name: str = ""
     family = "flat"
-    rise_units = 0
-
-    @property
-    def cells(self) -> int:
-        return to_cells(self.length_m)
-
-    def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
-        return blank(self, num_y)
-
-    def scaled(self, scale: float) -> Flat:
-        return self
 
 
 @dataclass(frozen=True)
@@ -78,7 +64,7 @@ class ObstacleGround(Flat):
 
 
 @dataclass(frozen=True)
-class Stairs:
+class Stairs(Segment):
     """Equal steps; the first riser is where it begins, the last tread its end."""
 
     rise_m: float
@@ -99,7 +85,7 @@ class Stairs:
         return self.count * to_units(self.rise_m)
 
     def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
-        patch = blank(self, num_y)
+        patch = super().heights(rng, num_y)
         steps = 1 + np.arange(self.cells) // to_cells(self.run_m)
         patch[:] = to_units(self.rise_m) * steps[:, None]
         return patch
@@ -109,7 +95,7 @@ class Stairs:
 
 
 @dataclass(frozen=True)
-class Slope:
+class Slope(Segment):
     """A plane; each cell has the height of the plane at its centre."""
 
     degrees: float
@@ -120,15 +106,11 @@ class Slope:
     family = "slopes"
 
     @property
-    def cells(self) -> int:
-        return to_cells(self.length_m)
-
-    @property
     def rise_units(self) -> int:
         return int(round_half_up(self._units(self.cells)))
 
     def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
-        patch = blank(self, num_y)
+        patch = super().heights(rng, num_y)
         patch[:] = round_half_up(self._units(np.arange(self.cells) + 0.5))[:, None]
         return patch
 
@@ -142,28 +124,23 @@ class Slope:
 
 
 @dataclass(frozen=True)
-class Platform:
+class Platform(Segment):
     """One step up, and at its end one down."""
 
     height_m: float
     length_m: float
     name: str = "platform"
     family = "boxes"
-    rise_units = 0
-
-    @property
-    def cells(self) -> int:
-        return to_cells(self.length_m)
 
     def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
-        return blank(self, num_y) + np.int16(to_units(self.height_m))
+        return super().heights(rng, num_y) + np.int16(to_units(self.height_m))
 
     def scaled(self, scale: float) -> Platform:
         return replace(self, height_m=scale * self.height_m)
 
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(Segment):
     """A ditch all across the strip."""
 
     length_m: float
@@ -171,14 +148,9 @@ class Gap:
     """Not stated in the paper for its hardware; that of training's hardest gap."""
     name: str = "gap"
     family = "gap"
-    rise_units = 0
-
-    @property
-    def cells(self) -> int:
-        return to_cells(self.length_m)
 
     def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
-        return blank(self, num_y) - np.int16(to_units(self.depth_m))
+        return super().heights(rng, num_y) - np.int16(to_units(self.depth_m))
 
     def scaled(self, scale: float) -> Gap:
         return replace(
@@ -187,7 +159,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Stones:
+class Stones(Segment):
     """Square tops in a lattice with holes between; begins and ends with a gap.
 
     One row of stones is centred on the strip's centre line.
@@ -205,7 +177,6 @@ class Stones:
     """Not stated in the paper for its hardware; that of training's hardest stones."""
     name: str = "stones"
     family = "stones"
-    rise_units = 0
 
     @property
     def cells(self) -> int:
@@ -226,7 +197,7 @@ class Stones:
             -jitter, jitter, size=(self.count, column.max() + 1), endpoint=True
         )
         hole = -to_units(self.depth_m)
-        patch = blank(self, num_y)
+        patch = super().heights(rng, num_y)
         patch[:] = np.where(is_stone, tops[row[:, None], column[None, :]], hole)
         return patch
 
@@ -240,7 +211,7 @@ class Stones:
 
 
 @dataclass(frozen=True)
-class Rough:
+class Rough(Segment):
     """Random heights on a lattice, joined linearly; both ends are level ground."""
 
     length_m: float
@@ -250,11 +221,6 @@ class Rough:
     """Distance of the lattice points."""
     name: str = "rough"
     family = "rough"
-    rise_units = 0
-
-    @property
-    def cells(self) -> int:
-        return to_cells(self.length_m)
 
     def heights(self, rng: np.random.Generator, num_y: int) -> np.ndarray:
         spacing = to_cells(self.spacing_m)
@@ -265,7 +231,7 @@ class Rough:
         amplitude = to_units(self.amplitude_m)
         drawn = rng.integers(-amplitude, amplitude, size=shape, endpoint=True)
         drawn[[0, -1]] = 0
-        patch = blank(self, num_y)
+        patch = super().heights(rng, num_y)
         patch[:] = round_half_up(interpolate(drawn.astype(np.float64), x, y))
         return patch
 
@@ -282,8 +248,3 @@ def to_units(height_m: float) -> int:
     """A height in units; halves are rounded away from 0, so up and down are alike."""
     count = int(round_half_up(abs(height_m) / UNIT_M))
     return count if height_m >= 0 else -count
-
-
-def blank(segment: Segment, num_y: int) -> np.ndarray:
-    """A segment at the height of its beginning, int16 [cells, num_y]."""
-    return np.zeros((segment.cells, num_y), dtype=np.int16)

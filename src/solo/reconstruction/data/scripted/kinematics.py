@@ -1,8 +1,7 @@
-"""Forward and inverse kinematics of many robots at once, as NumPy arrays.
+"""Where bodies are, and legs that put the feet in place, of many robots at once.
 
-MuJoCo's own functions take one state per call. A recording has tens of thousands of
-frames whose motion is known in advance, so here all of them go through each joint
-together.
+The search for a leg's joints takes 16 steps. A recording has tens of thousands of
+frames whose motion is known in advance, so all of them go through each joint together.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import mujoco
 import numpy as np
 
 from solo.motions import rotations
-from solo.motions.skeleton import ROOT_QPOS
 
 _ITERATIONS = 16
 _MAX_STEP_RAD = 0.4
@@ -23,53 +21,24 @@ _TILT_WEIGHT = 0.15
 its limit, the foot stands in place with its heel up rather than flat and elsewhere."""
 
 
-class BatchKinematics:
-    """Poses of all bodies of a robot with one free joint and hinges."""
+def body_poses_w(
+    model: mujoco.MjModel, qpos: np.ndarray, bodies: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions [M, bodies, 3] and rotations body to world [M, bodies, 4].
 
-    def __init__(self, model: mujoco.MjModel) -> None:
-        self.model = model
-        self._joints = [
-            [j for j in range(model.njnt) if model.jnt_bodyid[j] == body]
-            for body in range(model.nbody)
-        ]
-
-    def poses_w(
-        self, qpos: np.ndarray, bodies: list[int] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Positions [M, bodies, 3] and rotations body to world [M, bodies, 4].
-
-        Args:
-            qpos: MuJoCo's positions, [M, 7 + J].
-            bodies: Which bodies, by index; None for all of them.
-        """
-        model = self.model
-        wanted = list(range(model.nbody)) if bodies is None else bodies
-        needed = _with_ancestors(model, wanted)
-        pos: dict[int, np.ndarray] = {0: np.zeros((len(qpos), 3))}
-        quat: dict[int, np.ndarray] = {0: np.tile([1.0, 0, 0, 0], (len(qpos), 1))}
-        for body in needed:
-            joints = self._joints[body]
-            if joints and model.jnt_type[joints[0]] == mujoco.mjtJoint.mjJNT_FREE:
-                pos[body], quat[body] = qpos[:, :3], qpos[:, 3:ROOT_QPOS]
-                continue
-            parent = int(model.body_parentid[body])
-            pos[body] = pos[parent] + rotations.rotate(
-                quat[parent], model.body_pos[body]
-            )
-            quat[body] = rotations.multiply(quat[parent], model.body_quat[body])
-            for joint in joints:
-                angle = qpos[:, model.jnt_qposadr[joint]]
-                pos[body], quat[body] = _turn(
-                    pos[body],
-                    quat[body],
-                    model.jnt_pos[joint],
-                    model.jnt_axis[joint],
-                    angle,
-                )
-        return (
-            np.stack([pos[body] for body in wanted], axis=1),
-            np.stack([quat[body] for body in wanted], axis=1),
-        )
+    Args:
+        model: The robot alone.
+        qpos: Its positions, [M, 7 + J].
+        bodies: Which bodies, by index.
+    """
+    data = mujoco.MjData(model)
+    pos = np.empty((len(qpos), len(bodies), 3))
+    quat = np.empty((len(qpos), len(bodies), 4))
+    for k, state in enumerate(qpos):
+        data.qpos[:] = state
+        mujoco.mj_kinematics(model, data)
+        pos[k], quat[k] = data.xpos[bodies], data.xquat[bodies]
+    return pos, quat
 
 
 class LegSolver:
@@ -89,7 +58,7 @@ class LegSolver:
         ids = np.array(joints) + 1  # Joint 0 of the model is the free one.
         self.low, self.high = model.jnt_range[ids].T
         self._steps = []
-        for body in _with_ancestors(model, [foot_body])[1:]:
+        for body in _chain(model, foot_body)[1:]:
             hinges = [int(j) for j in ids if model.jnt_bodyid[j] == body]
             self._steps.append(
                 (
@@ -186,11 +155,10 @@ def _turn(
     return pivot - rotations.rotate(turned, anchor), turned
 
 
-def _with_ancestors(model: mujoco.MjModel, bodies: list[int]) -> list[int]:
-    """The bodies and all their ancestors but the world, parents first."""
-    found = set()
-    for body in bodies:
-        while body:
-            found.add(int(body))
-            body = int(model.body_parentid[body])
-    return sorted(found)
+def _chain(model: mujoco.MjModel, body: int) -> list[int]:
+    """The bodies from the base to this one."""
+    found = []
+    while body:
+        found.append(int(body))
+        body = int(model.body_parentid[body])
+    return found[::-1]

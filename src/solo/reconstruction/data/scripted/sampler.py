@@ -18,7 +18,7 @@ from solo.motions.gait import FPS
 from solo.motions.skeleton import ROOT_QPOS
 from solo.reconstruction.data.recorder import ShardPlan, Step
 from solo.reconstruction.data.scripted.ground import draw_route, walkable_ground
-from solo.reconstruction.data.scripted.kinematics import BatchKinematics
+from solo.reconstruction.data.scripted.kinematics import body_poses_w
 from solo.reconstruction.data.scripted.walk import GaitSet, PerturbationCfg, walk_routes
 from solo.robots.robot_cfg import RobotCfg
 from solo.sensors.depth.camera import DepthCamera, Run
@@ -235,7 +235,7 @@ class ScriptedCamera:
         names = [sensor.mount.body, *(c.body for c in sensor.self_view)]
         bodies = [model.body(name).id for name in names]
         flat = qpos.reshape(-1, qpos.shape[-1])
-        poses = BatchKinematics(model).poses_w(flat, bodies)
+        poses = body_poses_w(model, flat, bodies)
         self._pos, self._quat = (p.reshape(-1, num, *p.shape[1:]) for p in poses)
         low, high = np.zeros((2, 6))
         if sensor.extrinsics is not None:

@@ -1,7 +1,7 @@
-"""Draw ``docs/images/conventions.png`` from the G1's config and meshes.
+"""Draw ``conventions.png`` from the G1's config and meshes.
 
-Run ``python -m solo.robots.conventions_picture --output docs/images/conventions.png``
-after a change of mount, camera or height map window.
+Run ``python docs/images/conventions.py --output docs/images/conventions.png`` after a
+change of mount, camera or height map window.
 """
 
 from __future__ import annotations
