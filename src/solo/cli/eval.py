@@ -99,6 +99,9 @@ class OnPatches(EvalOptions):
     reach, e.g. 100, all robots walk until --time-s."""
     time_s: float | None = None
     """Time limit of a rollout, s; the protocol's if omitted."""
+    start_m: float | None = None
+    """Largest distance of a start from the origin along x and y, m; that of training,
+    0.5, if omitted. The paper's robots start at the origin: 0."""
 
     def scaled(
         self, protocol: Protocol, *policies: str, at: tuple[float, ...] = ()
@@ -108,6 +111,10 @@ class OnPatches(EvalOptions):
         check_number("rollouts", self.rollouts, 1)
         check_number("pass_m", self.pass_m, 0.1)
         check_number("time_s", self.time_s, 0.02)
+        check_number("start_m", self.start_m, 0.0, 1.0)
+        start = protocol.start
+        if self.start_m is not None:
+            start = replace(start, offset_m=self.start_m)
         limits = replace(
             protocol.limits,
             pass_m=self.pass_m or protocol.limits.pass_m,
@@ -123,6 +130,7 @@ class OnPatches(EvalOptions):
             difficulties=at or protocol.difficulties,
             rollouts=self.rollouts or protocol.rollouts,
             limits=limits,
+            start=start,
         )
 
 

@@ -40,7 +40,11 @@ class StartRangeCfg:
     """How rollouts begin; see the head of this file."""
 
     offset_m: float = 0.5
-    """Largest distance from the origin along x and along y; that of training."""
+    """Largest distance from the origin along x and along y; that of training.
+
+    The paper's robots start at the origin. Off the centre line of stones, a straight
+    walk begins between two rows, so this is harder there.
+    """
     joint_scale: Range = (0.9, 1.1)
     """Joints start at the default pose times this. Not stated in the paper."""
     clearance_m: float = 0.04
