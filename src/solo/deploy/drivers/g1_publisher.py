@@ -6,8 +6,8 @@ It repeats the last command at 500 Hz. By itself it damps
 
 - when no command came in time, or the control program was stopped (SIGSTOP): it stays
   damped until the control program has sent a damping command, that is until it knows;
-- when the control program has ended, by whatever: it damps until the joints are slow,
-  for a second at least, and leaves.
+- when the control program has ended, by whatever, or this process is told to end
+  (SIGTERM): it damps until the joints are slow, for a second at least, and leaves.
 
 It is in a session of its own, so that no key of the terminal reaches it, and loads
 nothing but numpy and Cyclone DDS. If in turn this process dies or is stopped, the
