@@ -89,8 +89,7 @@ pictures: sync
 	$(BIN)/solo terrains show --output docs/images/terrains.png
 	$(BIN)/solo depth show --output docs/images/depth.png
 	$(BIN)/python docs/images/conventions.py --output docs/images/conventions.png
-	$(BIN)/solo demo --headless --output build/demo
-	cp build/demo/demo.gif docs/images/demo.gif
+	$(BIN)/solo play shipped --terrain stairs_up --difficulty 0.5 --output docs/images/demo.gif
 
 lock: sync
 	$(BIN)/python .ci/lock.py

@@ -28,6 +28,8 @@ def test_a_run_with_clips_is_the_same_to_the_bit(tmp_path, capsys):
     assert [clip.name for clip in clips] == ["model_0.mp4"]
     assert f"Wrote {clips[0]}" in capsys.readouterr().out
     count, seconds = imageio_ffmpeg.count_frames_and_secs(str(clips[0]))
+    assert count is not None
+    assert seconds is not None
     assert count > 1
     assert 1.0 < seconds < 10.0  # The robot may fall; the last frame is held.
 

@@ -272,11 +272,8 @@ def split_verb(args: Sequence[str]) -> tuple[str, list[str]]:
     given = " ".join(args[:2] if family(args[0]) else args[:1])
     near = difflib.get_close_matches(" ".join(args[:2]), allowed, n=1)
     near = near or difflib.get_close_matches(given, allowed, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    raise SoloError(
-        f"Unknown verb {given!r}. {hint}Allowed: {', '.join(allowed)}. "
-        "`solo --help` describes them."
-    )
+    hint = f"Did you mean {near[0]!r}?" if near else f"Allowed: {', '.join(allowed)}."
+    raise SoloError(f"Unknown verb {given!r}. {hint} `solo --help` lists all verbs.")
 
 
 def parse(verb: str, args: Sequence[str]) -> Verb:
