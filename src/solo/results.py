@@ -17,6 +17,21 @@ MAP_ERROR = "height_map_l1_m"
 """Measure of policies that reconstruct the ground."""
 
 
+METHOD_TITLES = {
+    "qr": "QR",
+    "start": "START-style",
+    "dpl": "DPL-style",
+    "qr_place": "QR with places",
+    "qr_evidence": "QR with evidence",
+    "start_evidence": "START-style with evidence",
+    "start_memory": "START-style, memory of the episode",
+    "dpl_memory": "DPL-style, memory of the episode",
+    "flat": "flat ground",
+    "noise": "flat ground with noise",
+}
+"""Reconstructor, or what it is compared with, to its name in figures and tables."""
+
+
 class Outcome(str, Enum):
     """How a rollout ended; everything but success is a failure."""
 

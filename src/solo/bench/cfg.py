@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from solo.errors import check_number, unknown_name
+from solo.reconstruction.cfg import ReconProfile
 
 Stage = Literal["teacher", "student", "perceptive"]
-ReconProfile = Literal["paper", "reduced", "laptop"]
 
 
 @dataclass(frozen=True)

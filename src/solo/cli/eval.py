@@ -143,14 +143,20 @@ def check_once(option: str, names: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalStress(OnPatches):
+class OnePolicy(EvalOptions):
+    """The policy of evaluations that have one."""
+
+    policy: str
+    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalStress(OnPatches, OnePolicy):
     """Run the stress test: 5 m straight ahead on eight terrains at their hardest.
 
     An interrupted run resumes with the same command.
     """
 
-    policy: str
-    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty: float | None = None
     """Difficulty of all terrains, 0 to 1 (paper: 0.99)."""
 
@@ -167,11 +173,9 @@ def one(value: float | None) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalExtent(OnPatches):
+class EvalExtent(OnPatches, OnePolicy):
     """Descend stairs of increasing difficulty in 8 m and unseen 10 m scenes."""
 
-    policy: str
-    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty: tuple[float, ...] = ()
     """Difficulties, 0 to 1; the protocol's if omitted."""
 
@@ -183,15 +187,13 @@ class EvalExtent(OnPatches):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalFootholds(OnPatches):
+class EvalFootholds(OnPatches, OnePolicy):
     """Draw where soles come down on stones and beside gaps, seen from above.
 
     The caption compares the share of the soles over holes with that of the same soles
     shifted by 5 to 25 cm: if both are equal, the policy does not choose its footholds.
     """
 
-    policy: str
-    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty: float = 0.5
     """Difficulty of all terrains, 0 to 1."""
     picture: Path | None = None
@@ -283,14 +285,12 @@ class EvalLevels(OnPatches):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalRobustness(OnPatches):
+class EvalRobustness(OnPatches, OnePolicy):
     """Repeat the stress test with degraded depth, a tilted camera and pushes.
 
     An interrupted run resumes with the same command.
     """
 
-    policy: str
-    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     conditions: tuple[str, ...] = ()
     """Names of the conditions, e.g. zeroed tilted_3; all if omitted. The nominal
     condition always runs."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from solo.cli.checks import check_picture_path
-from solo.cli.eval import EvalOptions
+from solo.cli.eval import OnePolicy
 from solo.errors import SoloError, check_number
 from solo.files import written_aside
 
@@ -21,11 +21,9 @@ _MAX_LEGS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnStrips(EvalOptions):
+class OnStrips(OnePolicy):
     """Options of evaluations on strips."""
 
-    policy: str
-    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
     difficulty_scale: float = 1.0
     """Scale of heights, gaps and stone distances, above 0 to 1; 1 is the paper's. Use
     less for weaker policies."""

@@ -13,20 +13,8 @@ from matplotlib.figure import Figure
 
 from solo.files import written_aside
 from solo.pictures.depth import name_in_lines
+from solo.results import METHOD_TITLES
 from solo.robots import get_robot
-
-TITLES = {
-    "qr": "QR",
-    "dpl": "DPL-style",
-    "start": "START-style",
-    "dpl_memory": "DPL-style, episode memory",
-    "start_memory": "START-style, episode memory",
-    "qr_evidence": "QR with evidence",
-    "start_evidence": "START-style with evidence",
-    "qr_place": "QR with places",
-    "flat": "flat ground",
-}
-"""Method to what stands above its column."""
 
 _COLORS = {
     "qr": "C0",
@@ -90,6 +78,10 @@ def write_pictures(
     return [output / name for name in draw]
 
 
+def _title(method: str) -> str:
+    return METHOD_TITLES.get(method, method)
+
+
 def draw_reconstructions(
     rows: Sequence[ExampleRow], methods: Sequence[str], output: Path
 ) -> None:
@@ -104,7 +96,11 @@ def draw_reconstructions(
         output: PNG file to write.
     """
     cell_w, cell_h = _CELL_INCHES
-    titles = ["latest depth", "ground truth", *(TITLES.get(m, m) for m in methods)]
+    titles = [
+        "latest depth",
+        "ground truth",
+        *(_title(m) for m in methods),
+    ]
     width = _LABEL_INCHES + len(titles) * cell_w + _BAR_INCHES
     height = _HEADER_INCHES + len(rows) * cell_h + 0.1
     figure = Figure(figsize=(width, height), facecolor="white")
@@ -185,7 +181,7 @@ def draw_error_per_cell(
             origin="lower",
         )
         axes.plot(0.0, 0.0, "w^", markersize=6)
-        axes.set_title(f"{TITLES.get(method, method)}: {errors.mean():.1f} cm", size=10)
+        axes.set_title(f"{_title(method)}: {errors.mean():.1f} cm", size=10)
         axes.set_xlabel("ahead of the robot [m]", size=8)
     panels[0].set_ylabel("to its left [m]", size=8)
     assert image is not None
@@ -212,7 +208,7 @@ def draw_extent_shift(
                 curve["l1_cm"],
                 style,
                 color=_COLORS.get(method, "k"),
-                label=f"{TITLES.get(method, method)}, {side} m",
+                label=f"{_title(method)}, {side} m",
                 markersize=4,
             )
     axes.set_xlabel("difficulty of descending stairs")

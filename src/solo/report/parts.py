@@ -219,6 +219,12 @@ def rate_cell(rate: Rate | None) -> Cell:
     return Cell(percent(rate), f"{interval} of {rate.rollouts:g}")
 
 
+def success_cells(runs: Sequence[Run], row: str) -> list[Cell]:
+    """Success of each run in one row; a dash where it has none."""
+    jobs = [run.by_row.get(row) for run in runs]
+    return [rate_cell(None if job is None else job.success) for job in jobs]
+
+
 def rate_headline(
     what: str,
     run: Run,

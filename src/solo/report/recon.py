@@ -13,21 +13,9 @@ from solo.report.extent import extent_marks
 from solo.report.failures import embed, is_media
 from solo.report.figures import Line, curves, picture
 from solo.report.read import ResultFile
-from solo.results import MethodScore, Reconstruction
+from solo.results import METHOD_TITLES, MethodScore, Reconstruction
 
 _SOURCE = "tab:offline-recon"
-_TITLES = {
-    "qr": "QR",
-    "start": "START-style",
-    "dpl": "DPL-style",
-    "qr_place": "QR with places",
-    "qr_evidence": "QR with evidence",
-    "start_evidence": "START-style with evidence",
-    "start_memory": "START-style, memory of the episode",
-    "dpl_memory": "DPL-style, memory of the episode",
-    "flat": "flat ground",
-    "noise": "flat ground with noise",
-}
 _QUOTED = {"qr": "QR", "start": "START", "dpl": "DPL"}
 """Our name of a method to the paper's."""
 _NUMBERS = {
@@ -51,7 +39,7 @@ _LEVEL9 = {
 
 
 def _title(method: str) -> str:
-    return _TITLES.get(method) or method
+    return METHOD_TITLES.get(method) or method
 
 
 def _quote(method: str, key: str, digits: int, unit: str = "") -> ui.Cell:

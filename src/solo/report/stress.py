@@ -16,8 +16,6 @@ _PENALTIES = {
     "foothold_grad_penalty": "Foothold gradient",
 }
 _STAIRS = ("stairs_down_25", "stairs_down_35", "stairs_up_25", "stairs_up_35")
-_SIDES_M = (8.0, 10.0)
-"""Sides of the paper's scenes: trained on, and never seen."""
 
 
 def stress_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
@@ -74,9 +72,8 @@ def _success_table(runs: Sequence[Run]) -> ui.Table:
     """Ours beside what the paper's text says; its figure has no numbers."""
     rows = []
     for name in ui.row_names(runs):
-        jobs = [run.by_row.get(name) for run in runs]
         said = paper.STRESS_STONES if name == "stones_aligned" else {}
-        cells = [ui.rate_cell(job.success) if job else ui.NONE for job in jobs]
+        cells = ui.success_cells(runs, name)
         cells += _methods(*(said.get(m) for m in paper.METHODS), form="{:.0f} %")
         rows.append(ui.Row(ui.terrain_title(name), cells))
     for what, cells, said in (
@@ -135,10 +132,7 @@ def _footholds(runs: Sequence[Run]) -> list[ui.Table | ui.Drawing | ui.Text | No
         said = ratios.get(penalty, {})
         for name in names:
             jobs = [run.by_row.get(name) for run in runs]
-            cells = [
-                ui.mean_cell(j and j.measures.get(penalty), 1.0, 4) if j else ui.NONE
-                for j in jobs
-            ]
+            cells = [ui.measure_cell(job, penalty, digits=4) for job in jobs]
             cells += _methods(*(said.get(m, {}).get(name) for m in methods),
                               form="{:.2f} × QR")  # fmt: skip
             rows.append(ui.Row(ui.Cell(ui.terrain_title(name), title), cells))

@@ -31,10 +31,8 @@ def isolated_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
     rows = []
     for name in names:
         title, successes = paper.ISOLATED.get(name, (ui.terrain_title(name), None))
-        jobs = [run.by_row.get(name) for run in runs]
-        cells = [ui.rate_cell(job.success) if job else ui.NONE for job in jobs]
         quote = ui.quoted(successes, f"{{}}/{paper.ISOLATED_TRIALS}")
-        rows.append(ui.Row(title, [*cells, quote]))
+        rows.append(ui.Row(title, [*ui.success_cells(runs, name), quote]))
     overall = [ui.rate_cell(run.success) for run in runs]
     rows.append(
         ui.Row("overall", [*overall, ui.quoted(f"{passed}/{trials}")], total=True)
@@ -110,11 +108,10 @@ def other_section(name: str, runs: Sequence[Run], max_failures: int) -> ui.Secti
 
 
 def _success_table(caption: str, runs: Sequence[Run]) -> ui.Table:
-    rows = []
-    for name in ui.row_names(runs):
-        jobs = [run.by_row.get(name) for run in runs]
-        cells = [ui.rate_cell(job.success) if job else ui.NONE for job in jobs]
-        rows.append(ui.Row(ui.terrain_title(name), cells))
+    rows = [
+        ui.Row(ui.terrain_title(name), ui.success_cells(runs, name))
+        for name in ui.row_names(runs)
+    ]
     rows.append(ui.Row("all", [ui.rate_cell(run.success) for run in runs], total=True))
     return ui.Table(caption, [ui.Column("job"), *map(ui.run_column, runs)], rows)
 
