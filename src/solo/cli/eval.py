@@ -147,7 +147,7 @@ class OnePolicy(EvalOptions):
     """The policy of evaluations that have one."""
 
     policy: str
-    """zero, random, stand, a run's folder, a checkpoint or an *.onnx bundle."""
+    """Agent (zero, random, stand), run folder, checkpoint, bundle *.onnx or shipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
