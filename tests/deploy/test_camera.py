@@ -94,7 +94,7 @@ def test_the_newest_frame_wins_and_keeps_its_time():
     camera.pending = [frame(np.full((64, 113), 1000 + k), k) for k in range(5)]
     last_time = camera.pending[-1].time_s
     capture = Capture(camera, DepthProcessor(D455))
-    capture.start()
+    capture.start(timeout_s=60.0)
     wait_until(lambda: capture.num_frames == 5)
     image = capture.newest()
     assert image is not None
@@ -110,7 +110,7 @@ def test_a_camera_that_breaks_leaves_an_old_image_and_a_reason():
     camera = ScriptedCamera()
     camera.pending = [frame(np.full((64, 113), 1000))]
     capture = Capture(camera, DepthProcessor(D455))
-    capture.start()
+    capture.start(timeout_s=60.0)
     camera.error = OSError("unplugged")
     wait_until(lambda: capture.failure is not None)
     assert "unplugged" in str(capture.failure)
@@ -129,4 +129,4 @@ def test_a_wrong_stream_is_refused_at_the_start():
     camera = ScriptedCamera()
     camera.pending = [frame(np.zeros((480, 848)))]
     with pytest.raises(SoloError, match="848x480"):
-        Capture(camera, DepthProcessor(D455)).start()
+        Capture(camera, DepthProcessor(D455)).start(timeout_s=60.0)

@@ -94,7 +94,7 @@ def test_capture_follows_the_camera(rs):
         RealsenseCamera(DepthContract(), queue=queue), DepthProcessor(DepthContract())
     )
     feed(np.full((480, 640), 1500), 1)
-    capture.start()
+    capture.start(timeout_s=60.0)
     image = capture.newest()
     assert image is not None
     assert image.depth == pytest.approx(0.5)
@@ -109,9 +109,9 @@ def test_another_lens_is_refused_when_the_camera_opens(rs):
         feed(np.full((480, 640), 1500), 1)
         if is_refused:  # 320 px from the axis: 320 (1 - 384 / 424) = 30.2.
             with pytest.raises(SoloError, match=r"fx 424.*384.*off by 30 .allowed 12"):
-                capture.start()
+                capture.start(timeout_s=60.0)
         else:
-            capture.start()
+            capture.start(timeout_s=60.0)
             capture.close()
 
 
