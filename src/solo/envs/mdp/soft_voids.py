@@ -36,16 +36,17 @@ from solo.terrains.voids import VOID_VARIANTS, fill_voids, void_mask
 class SoftVoidsCfg:
     """When the holes of a patch get deeper."""
 
-    rungs_m: tuple[float, ...] = (0.0, 0.05, 0.15)
+    rungs_m: tuple[float, ...] = (0.0, 0.05, 0.10, 0.15, 0.25)
     """Depth of the holes at each rung, metres, from filled; at one more rung they are
     as deep as they are seen."""
-    max_misses: tuple[float, ...] = (0.5, 0.3, 0.2)
+    max_misses: tuple[float, ...] = (0.6, 0.6, 0.5, 0.4, 0.4)
     """Share of touch-downs beside holes that may miss for the next rung, from each.
 
     Crossings decide: a robot that misses a deep hole does not cross. With 0.1 for all
-    rungs, gaps of level 0 stayed filled although every robot crossed them, and the
-    policy crossed real ones of 25 cm: a narrow gap under the middle of a sole counts
-    as a miss.
+    rungs, gaps of level 0 stayed filled although every robot crossed them: a narrow gap
+    under the middle of a sole counts as a miss. With 0.3 from holes of 5 cm on, stones
+    stayed there for 1.5 M samples: 85 % crossed, 45 % of the landings missed, and
+    nothing made misses worth avoiding.
     """
     min_crossings: float = 0.70
     """Share of episodes that must get across for the next rung."""
