@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from solo import bundles
 from solo.bundles import SHIPPED_DIFFICULTY, shipped_bundle
 from solo.cli.main import main
 from solo.gl import INSTALL_HINT, NoGraphicsError, has_gl
@@ -20,7 +21,6 @@ from solo.pictures.terrain_mesh import make_terrain_meshes
 from solo.pictures.video import MAX_BYTES
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 from solo.viewer import film
-from solo.viewer import walk as walking
 from tests.export.helpers import bundle_path
 
 WALK = ["demo", "--headless", "--terrain", "gap", "--seconds", "0.5", "--seed", "4"]
@@ -76,7 +76,7 @@ def test_a_bundle_walks_without_opengl(
         raise NoGraphicsError("none here")
 
     monkeypatch.setattr(film, "render", refuse)
-    monkeypatch.setattr(walking, "shipped_bundle", bundle_path)
+    monkeypatch.setattr(bundles, "shipped_bundle", bundle_path)
     assert main([*WALK, "--output", str(tmp_path)]) == 0
     written = sorted(path.name for path in tmp_path.iterdir())
     assert written == ["demo.png", "summary.json"]
