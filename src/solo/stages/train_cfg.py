@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Suppress
 
-from solo.errors import FieldError, SoloError
+from solo.errors import FieldError, SoloError, check_number
 from solo.gl import INSTALL_HINT, has_gl
 from solo.terrains.variants import get_variant
 
@@ -33,9 +33,6 @@ else:  # What the command line takes.
     Terrain = ChangeEnv = Any
 
 Objective = Literal["ta-mse", "mse-ppo", "ppo", "ta-ppo"]
-
-_MAX = 2**31 - 1
-"""Largest count and seed; both are 32-bit numbers in places."""
 
 _WITH_RESUME = {
     "resume",
@@ -100,8 +97,8 @@ class TrainCfg:
             SoloError: A value is impossible, or two of them contradict each other.
         """
         for name in ("iterations", "num_envs", "clip_interval"):
-            _check_count(name, getattr(self, name), 1)
-        _check_count("seed", self.seed, 0)
+            check_number(name, getattr(self, name), 1)
+        check_number("seed", self.seed, 0)
         if self.clip_interval is not None and not has_gl():
             raise FieldError(
                 "clip_interval",
@@ -222,21 +219,13 @@ class PerceptiveCfg(TrainCfg):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_count("warm_up", self.warm_up, 0)
+        check_number("warm_up", self.warm_up, 0)
         if self.student is None and self.resume is None:
             raise FieldError(
                 "student",
                 "is missing: give a run folder or a checkpoint of `solo train "
                 "student`.",
             )
-
-
-def _check_count(name: str, value: int | None, minimum: int) -> None:
-    if value is not None and not minimum <= value <= _MAX:
-        limit = f" and at most {_MAX}" if value > _MAX else ""
-        raise FieldError(
-            name, f"is {value}; it must be a number of at least {minimum}{limit}."
-        )
 
 
 def check_shared_folder(cfg: TrainCfg, world_size: int) -> None:
