@@ -17,6 +17,7 @@ from solo.envs.mdp import (
     RowCommandCfg,
     SoftVoidsCfg,
     find_soft_voids,
+    foot_in_hole,
     landing_cost,
     start_on_row,
     void_landings,
@@ -35,7 +36,7 @@ from solo.terrains.voids import void_mask
 from .helpers import make_cfg, without_randomness
 
 TERRAIN = TerrainSceneCfg(("flat", "gap", "stones_aligned"), num_levels=3, border_m=4.0)
-GATE = SoftVoidsCfg(rungs_m=(0.0, 0.1), max_misses=(0.5, 0.1), episodes=4)
+GATE = SoftVoidsCfg(max_misses=0.25, fill_below=0.4, episodes=4)
 
 
 def make_soft_env(num_envs: int = 12, soft: bool = True) -> ManagerBasedRlEnv:
@@ -56,7 +57,7 @@ def env() -> ManagerBasedRlEnv:
 def voids(env):
     voids = find_soft_voids(env)
     assert voids is not None
-    voids.rungs[:, voids.columns] = 0
+    voids.filled[:, voids.columns] = True
     voids.counts[:] = 0.0
     voids.write()
     return voids
@@ -75,33 +76,26 @@ def test_filled_holes_are_level_ground(env, voids):
     assert np.abs(metres(env)).max() < 1e-6
 
 
-def test_full_depth_is_the_hard_scene_to_the_bit(env, voids):
+def test_open_holes_are_the_hard_scene_to_the_bit(env, voids):
     hard = make_soft_env(soft=False)
     assert not np.array_equal(heights(env), heights(hard))
-    voids.rungs[:, voids.columns] = len(GATE.rungs_m)
+    voids.filled[:, voids.columns] = False
     voids.write()
     assert np.array_equal(heights(env), heights(hard))
     hard.close()
 
 
-def test_a_rung_in_between_has_its_depth(env, voids):
-    voids.rungs[1, voids.columns[1]] = 1
-    voids.write()
-    assert metres(env).min() == pytest.approx(-0.1, abs=1e-6)
-
-
-def test_nothing_perceived_changes_with_the_depth(env, voids):
+def test_nothing_perceived_changes_when_holes_open(env, voids):
     def perceived() -> dict[str, torch.Tensor]:
         obs: Any = env.observation_manager.compute()
         return {name: group.clone() for name, group in obs.items()}
 
     before = perceived()
-    for rung in (1, 2):
-        voids.rungs[:, voids.columns] = rung
-        voids.write()
-        after = perceived()
-        for name, group in before.items():
-            assert torch.equal(group, after[name]), name
+    voids.filled[:, voids.columns] = False
+    voids.write()
+    after = perceived()
+    for name, group in before.items():
+        assert torch.equal(group, after[name]), name
     assert before["height_map"].min() < -0.757 - 0.05  # Holes are seen.
 
 
@@ -120,45 +114,57 @@ def end_episodes(env: ManagerBasedRlEnv, crossed: bool, misses: float) -> None:
         )
 
 
-def test_robots_that_cross_and_place_their_feet_deepen_their_patch(env, voids):
-    end_episodes(env, crossed=True, misses=0.0)
-    assert voids.rungs[0].tolist() == [-1, 1, 1]
-    assert voids.rungs[1].tolist() == [-1, 0, 0]
-    end_episodes(env, crossed=True, misses=0.0)
-    end_episodes(env, crossed=True, misses=0.0)
-    assert voids.rungs[0].tolist() == [-1, 2, 2]
-
-
 @pytest.mark.parametrize(
-    ("rung", "crossed", "misses", "then"),
-    [(0, False, 0.0, 0), (0, True, 0.6, 0), (0, True, 0.2, 1), (1, True, 0.2, 1)],
+    ("filled", "crossed", "misses", "then"),
+    [
+        (True, True, 0.2, False),  # They cross and place their feet.
+        (True, False, 0.0, True),  # They stand on the platform.
+        (True, True, 0.3, True),  # They step anywhere.
+        (False, True, 0.9, False),  # Once holes are open, crossings decide.
+        (False, False, 0.0, True),
+    ],
 )
-def test_the_gate_stays_shut(env, voids, rung, crossed, misses, then):
-    """For robots that stand on the platform, and for those that step anywhere.
-
-    Shallow holes forgive more misses than deep ones.
-    """
-    voids.rungs[0, voids.columns] = rung
+def test_crossings_and_misses_open_and_fill_holes(
+    env, voids, filled, crossed, misses, then
+):
+    voids.filled[0, voids.columns] = filled
     end_episodes(env, crossed, misses)
-    assert voids.rungs[0].tolist() == [-1, then, then]
+    assert voids.filled[0].tolist() == [False, then, then]
+    assert voids.filled[1].tolist() == [False, True, True]
 
 
-def test_robots_that_no_longer_cross_get_shallower_holes(env, voids):
-    voids.rungs[0, voids.columns] = 2
-    end_episodes(env, crossed=False, misses=0.5)
-    assert voids.rungs[0].tolist() == [-1, 1, 1]
+def test_open_holes_stay_open_while_half_the_robots_cross(voids):
+    """Neither enough to open them nor too few to keep them open."""
+    where = torch.zeros(4, dtype=torch.long)
+    crossed = torch.tensor([True, True, False, False])
+    for column, filled in zip(voids.columns, (True, False), strict=True):
+        voids.filled[0, column] = filled
+        voids.count(where, where + column, crossed, torch.ones(4), torch.zeros(4))
+        assert voids.filled[0, column] == filled
 
 
-def test_robots_move_up_only_from_holes_as_deep_as_seen(env, voids):
-    columns = torch.tensor([0, 1, 2])
-    levels = torch.zeros(3, dtype=torch.long)
-    assert voids.is_deep(levels, columns).tolist() == [True, False, False]
-    voids.rungs[0, 2] = 2
-    assert voids.is_deep(levels, columns).tolist() == [True, False, True]
+def test_robots_move_up_only_from_open_holes(env, voids, monkeypatch):
+    """All robots of level 0 have crossed their patch."""
+    terrain = grid_terrain(env)
+    voids.filled[0, 2] = False
+    terrain.terrain_levels[:] = 0
+    everyone = torch.arange(env.num_envs)
+    all_of_them = torch.ones(env.num_envs, dtype=torch.bool)
+    monkeypatch.setattr(
+        "solo.envs.mdp.voids.crossed_and_lagging",
+        lambda *_: (all_of_them, ~all_of_them),
+    )
+    term = env.curriculum_manager.get_term_cfg("terrain_levels")
+    counter = env.common_step_counter
+    env.common_step_counter = 0  # Nothing is judged.
+    term.func(env, everyone, **term.params)
+    env.common_step_counter = counter
+    assert (terrain.terrain_levels == (terrain.terrain_types != 1).long()).all()
+    terrain.terrain_levels[:] = 0
 
 
-def test_depths_are_saved_and_put_back(env, voids):
-    voids.rungs[1, voids.columns] = (1, 2)
+def test_filled_holes_are_saved_and_put_back(env, voids):
+    voids.filled[1, voids.columns] = (True, False)
     voids.counts[0, 0, 1] = 3.0
     saved = env_state(env)
     expected = heights(env)
@@ -172,6 +178,24 @@ def test_depths_are_saved_and_put_back(env, voids):
     assert back is not None
     assert back.counts[0, 0, 1] == 3.0
     other.close()
+
+
+def test_a_foot_down_a_hole_ends_the_episode(env, voids):
+    """Only on terrain with holes: stairs lead below the ground too."""
+    terrain = grid_terrain(env)
+    feet = SceneEntityCfg("robot", body_names=tuple(f.body for f in G1.feet))
+    feet.resolve(env.scene)
+    env.reset()
+    assert not foot_in_hole(env, feet).any()
+    down = torch.zeros(env.num_envs, 3)
+    down[:, 2] = -0.3
+    pose = env.sim.data.qpos[:, :7].clone()
+    pose[:, :3] += down
+    env.scene["robot"].write_root_link_pose_to_sim(pose)
+    env.sim.forward()
+    assert torch.equal(foot_in_hole(env, feet), terrain.terrain_types > 0)
+    assert not foot_in_hole(env, feet, depth_m=0.5).any()
+    env.reset()
 
 
 def test_soles_over_holes():
@@ -306,7 +330,7 @@ def test_starts_lead_along_the_row(env, voids):
     assert x.abs().max() > 1.3  # Of twelve draws within 3 m.
     beyond = x.abs() > 1.8
     assert (yaw.cos()[beyond] * x[beyond] < 0.0).all()  # Towards the middle.
-    voids.rungs[:, voids.columns] = 1
+    voids.filled[:, voids.columns] = False
     x, yaw = starts()
     assert (x.abs() < 0.51).all()
     assert (yaw.sin().abs() < 0.06).all()

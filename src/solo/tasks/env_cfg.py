@@ -150,7 +150,7 @@ def add_rows(cfg: ManagerBasedRlEnvCfg, share: float) -> None:
 
 
 def add_soft_voids(cfg: ManagerBasedRlEnvCfg, holes: HolesCfg, robot: RobotCfg) -> None:
-    """Fill holes at first, and judge where feet land.
+    """Fill holes at first, judge where feet land, and end episodes in open holes.
 
     The critic sees the ground around each foot and how much of each sole is over holes.
     Only the critic does, so deployment does not need them.
@@ -172,6 +172,9 @@ def add_soft_voids(cfg: ManagerBasedRlEnvCfg, holes: HolesCfg, robot: RobotCfg) 
             func=mdp.foot_scan, params={"asset_cfg": deepcopy(feet), "cfg": FOOT_SCAN}
         ),
     }
+    cfg.terminations["foot_in_hole"] = TerminationTermCfg(
+        func=mdp.foot_in_hole, params={"asset_cfg": deepcopy(feet)}
+    )
     cfg.curriculum["terrain_levels"] = CurriculumTermCfg(
         func=mdp.soft_levels, params={"command_name": COMMAND, "voids": holes.soft}
     )

@@ -1,9 +1,4 @@
-"""Holes that nobody may step into: where they are, and patches with them filled.
-
-A foot that misses a stone ends the episode before the robot has learned what it did
-wrong. With its holes filled a patch holds the robot all the same, while maps, depth
-images and rewards go on showing the holes (`solo.envs.mdp.soft_voids`).
-"""
+"""Holes that nobody may step into: where they are."""
 
 from __future__ import annotations
 
@@ -24,8 +19,3 @@ def void_mask(scene: TerrainScene) -> np.ndarray:
                 cells = scene.patch_cells(level, column)
                 mask[cells] = scene.grid.units[cells] < 0
     return mask
-
-
-def fill_voids(units: np.ndarray, depth_units: int) -> np.ndarray:
-    """A patch whose holes are at most this deep; 0 fills them."""
-    return np.maximum(units, -depth_units)

@@ -46,6 +46,7 @@ from solo.envs.mdp.terminations import (
 from solo.envs.mdp.voids import (
     LANDING_COST,
     find_soft_voids,
+    foot_in_hole,
     landing_cost,
     soft_levels,
     void_landings,
@@ -75,6 +76,7 @@ __all__ = [
     "feet_stumble",
     "find_soft_voids",
     "fly",
+    "foot_in_hole",
     "foot_lift",
     "foot_scan",
     "foothold_grad_penalty",

@@ -17,7 +17,7 @@ from mjlab.tasks.velocity.mdp import UniformVelocityCommand, UniformVelocityComm
 from mjlab.utils.lab_api.math import quat_apply, quat_from_euler_xyz, quat_mul
 
 from solo.envs.mdp.soft_voids import yaw_of
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.mdp.terrain import grid_terrain, on_terrains
 from solo.envs.mdp.voids import find_soft_voids
 from solo.terrains.patch import PLATFORM_M
 from solo.terrains.voids import VOID_VARIANTS
@@ -114,12 +114,3 @@ class RowCommandCfg(UniformVelocityCommandCfg):
 
     def build(self, env: ManagerBasedRlEnv) -> RowCommand:
         return RowCommand(self, env)
-
-
-def on_terrains(
-    env: ManagerBasedRlEnv, env_ids: torch.Tensor, names: tuple[str, ...]
-) -> torch.Tensor:
-    """Whether robots [N] belong to one of these terrain variants, bool [N]."""
-    terrain = grid_terrain(env)
-    is_one = torch.tensor([name in names for name in terrain.variant_names])
-    return is_one.to(env.device)[terrain.terrain_types[env_ids]]

@@ -3,11 +3,14 @@
 Not in the paper, where stones and gaps are learned from falls, with more samples than a
 laptop has. Here the height field of a patch with holes begins filled up,
 while height map, depth images and rewards show the true ground. The holes of a patch
-get deeper, rung by rung, when its robots both place their feet and get across; they get
-shallower again when robots no longer get across. Misses alone must not open the gate:
-a robot that stays on the platform misses nothing.
+open when its robots both place their feet and get across; they are filled again when
+robots no longer get across. Misses alone must not open them: a robot that stays on the
+platform misses nothing.
 
-Only the physics of the native backend is changed, in place. A patch at the last rung is
+There is nothing in between. With holes of 5 to 25 cm on the way robots learn to wade:
+they step into holes and climb out of them.
+
+Only the physics of the native backend is changed, in place. A patch with open holes is
 the compiled one to the bit.
 """
 
@@ -29,46 +32,21 @@ from solo.sim.native import NativeSimulation
 from solo.terrains.geometry import TERRAIN
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene
-from solo.terrains.voids import VOID_VARIANTS, fill_voids, void_mask
+from solo.terrains.voids import VOID_VARIANTS, void_mask
 
 
 @dataclass(frozen=True)
 class SoftVoidsCfg:
-    """When the holes of a patch get deeper."""
+    """When the holes of a patch open."""
 
-    rungs_m: tuple[float, ...] = (0.0, 0.05, 0.10, 0.15, 0.25)
-    """Depth of the holes at each rung, metres, from filled; at one more rung they are
-    as deep as they are seen."""
-    max_misses: tuple[float, ...] = (0.6, 0.6, 0.5, 0.4, 0.4)
-    """Share of touch-downs beside holes that may miss for the next rung, from each.
-
-    Crossings decide: a robot that misses a deep hole does not cross. With 0.1 for all
-    rungs, gaps of level 0 stayed filled although every robot crossed them: a narrow gap
-    under the middle of a sole counts as a miss. With 0.3 from holes of 5 cm on, stones
-    stayed there for 1.5 M samples: 85 % crossed, 45 % of the landings missed, and
-    nothing made misses worth avoiding.
-    """
+    max_misses: float = 0.30
+    """Share of touch-downs beside holes that may miss."""
     min_crossings: float = 0.70
-    """Share of episodes that must get across for the next rung."""
-    back_below: float = 0.40
-    """Share of crossings below which a patch goes back a rung."""
-    episodes: int = 16
+    """Share of episodes that must get across."""
+    fill_below: float = 0.20
+    """Share of crossings below which open holes are filled again."""
+    episodes: int = 32
     """Episodes on a patch before it is judged again."""
-
-    def __post_init__(self) -> None:
-        if not self.rungs_m or self.rungs_m[0] != 0.0:
-            raise ValueError(
-                f"SoftVoidsCfg.rungs_m is {self.rungs_m}; it must begin with 0, filled."
-            )
-        # Runs of 0.1.0 have one number for all rungs.
-        misses: tuple[float, ...] | float = self.max_misses
-        if isinstance(misses, float):
-            object.__setattr__(self, "max_misses", (misses,) * len(self.rungs_m))
-        elif len(misses) != len(self.rungs_m):
-            raise ValueError(
-                f"SoftVoidsCfg.max_misses has {len(misses)} numbers for "
-                f"{len(self.rungs_m)} rungs; give one for each."
-            )
 
 
 MISS_SHARE = 1.0 / 3.0
@@ -157,7 +135,7 @@ def yaw_of(quat: torch.Tensor) -> torch.Tensor:
 
 
 class SoftVoids:
-    """Depth of the holes of each patch, and the count of steps that decide it."""
+    """Which patches have filled holes, and the count of steps that decides it."""
 
     def __init__(self, env: ManagerBasedRlEnv, cfg: SoftVoidsCfg) -> None:
         if not isinstance(env.sim, NativeSimulation):
@@ -172,25 +150,18 @@ class SoftVoids:
         self.columns = [
             c for c, name in enumerate(scene.cfg.variants) if name in VOID_VARIANTS
         ]
-        num_levels, num_columns = scene.origins_m.shape[:2]
-        shape = (num_levels, num_columns)
-        self.rungs = np.zeros(shape, dtype=np.int64)
+        shape = scene.origins_m.shape[:2]
+        self.filled = np.zeros(shape, dtype=bool)
+        self.filled[:, self.columns] = True
         # Since the last judgement: episodes, crossings, touch-downs, misses.
         self.counts = np.zeros((4, *shape))
-        self.rungs[:, [c for c in range(num_columns) if c not in self.columns]] = -1
         self._true = self._field().copy()
         self.write()
 
-    def is_deep(self, levels: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """Whether patches are as deep as they are seen; those without holes are."""
-        last = len(self.cfg.rungs_m)
-        rungs = torch.from_numpy(self.rungs)[levels.cpu(), columns.cpu()]
-        return ((rungs == last) | (rungs < 0)).to(levels.device)
-
     def is_filled(self, levels: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """Whether the holes of patches are filled; those without holes are not."""
-        rungs = torch.from_numpy(self.rungs)[levels.cpu(), columns.cpu()]
-        return (rungs == 0).to(levels.device)
+        """Whether patches have holes that are filled."""
+        filled = torch.from_numpy(self.filled)[levels.cpu(), columns.cpu()]
+        return filled.to(levels.device)
 
     def count(
         self,
@@ -213,7 +184,7 @@ class SoftVoids:
         where = (levels.cpu().numpy(), columns.cpu().numpy())
         for row, values in enumerate((ones, crossed.float(), landings, misses)):
             np.add.at(self.counts[row], where, values.cpu().numpy())
-        for level in range(len(self.rungs)):
+        for level in range(len(self.filled)):
             for column in self.columns:
                 if self.counts[0, level, column] >= self.cfg.episodes:
                     self._judge(level, column)
@@ -221,30 +192,29 @@ class SoftVoids:
     def _judge(self, level: int, column: int) -> None:
         episodes, crossings, landings, misses = self.counts[:, level, column]
         self.counts[:, level, column] = 0.0
-        cfg, rung = self.cfg, int(self.rungs[level, column])
-        allowed = cfg.max_misses[min(rung, len(cfg.max_misses) - 1)]
-        places_feet = landings > 0 and misses / landings < allowed
-        if crossings / episodes >= cfg.min_crossings and places_feet:
-            rung = min(rung + 1, len(cfg.rungs_m))
-        elif crossings / episodes < cfg.back_below:
-            rung = max(rung - 1, 0)
-        if rung != self.rungs[level, column]:
-            self.rungs[level, column] = rung
+        cfg, crossed = self.cfg, crossings / episodes
+        if self.filled[level, column]:
+            places_feet = landings > 0 and misses / landings < cfg.max_misses
+            changes = crossed >= cfg.min_crossings and places_feet
+        else:
+            changes = crossed < cfg.fill_below
+        if changes:
+            self.filled[level, column] ^= True
             self._write_patch(level, column)
 
     def state(self) -> dict[str, Any]:
         """State needed to resume."""
-        return {"rungs": self.rungs.tolist(), "counts": self.counts.tolist()}
+        return {"filled": self.filled.tolist(), "counts": self.counts.tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore a saved state, and the height field with it."""
-        self.rungs[:] = state["rungs"]
+        self.filled[:] = state["filled"]
         self.counts[:] = state["counts"]
         self.write()
 
     def write(self) -> None:
-        """Make the holes of all patches as deep as their rungs say."""
-        for level in range(len(self.rungs)):
+        """Fill or open the holes of all patches."""
+        for level in range(len(self.filled)):
             for column in self.columns:
                 self._write_patch(level, column)
 
@@ -260,14 +230,12 @@ class SoftVoids:
         cells_x, cells_y = self._scene.patch_cells(level, column)
         # The field begins one vertex into the second cell before the first patch.
         x, y = 2 * (cells_x.start - first_x) + 3, 2 * (cells_y.start - first_y) + 3
-        rung = int(self.rungs[level, column])
         units = grid.units[cells_x, cells_y]
         here = (slice(y, y + 2 * units.shape[1]), slice(x, x + 2 * units.shape[0]))
-        if rung == len(self.cfg.rungs_m):
+        if not self.filled[level, column]:
             field[here] = self._true[here]
             return
-        depth_units = round(self.cfg.rungs_m[rung] / grid.unit_m)
-        solid = HeightGrid(fill_voids(units, depth_units), (0.0, 0.0))
+        solid = HeightGrid(np.maximum(units, 0), (0.0, 0.0))
         low_m = float(self._model.geom(TERRAIN).pos[2])
         range_m = float(self._model.hfield_size[0, 2])
         field[here] = (solid.surface_vertices().T - low_m) / range_m

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.grid_terrain import GridTerrain
@@ -16,3 +17,12 @@ def grid_terrain(env: ManagerBasedRlEnv) -> GridTerrain:
             "grid of a GridTerrain. Use GridTerrainCfg in the scene."
         )
     return terrain
+
+
+def on_terrains(
+    env: ManagerBasedRlEnv, env_ids: torch.Tensor, names: tuple[str, ...]
+) -> torch.Tensor:
+    """Whether robots [N] belong to one of these terrain variants, bool [N]."""
+    terrain = grid_terrain(env)
+    is_one = torch.tensor([name in names for name in terrain.variant_names])
+    return is_one.to(env.device)[terrain.terrain_types[env_ids]]

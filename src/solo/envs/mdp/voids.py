@@ -16,8 +16,9 @@ from mjlab.managers.scene_entity_config import SceneEntityCfg
 
 from solo.envs.mdp.curriculums import crossed_and_lagging, mean_levels
 from solo.envs.mdp.soft_voids import MISS_SHARE, FootVoids, SoftVoids, SoftVoidsCfg
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.mdp.terrain import grid_terrain, on_terrains
 from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.terrains.voids import VOID_VARIANTS
 
 LANDING_COST = "landing_cost"
 """Name of the reward term that judges touch-downs."""
@@ -142,8 +143,22 @@ class void_landings:
         return values.sum(dim=1)
 
 
+def foot_in_hole(
+    env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, depth_m: float = 0.2
+) -> torch.Tensor:
+    """A robot on terrain with holes has a foot this far below the ground.
+
+    The holes of easy stones are 40 cm deep: robots learn to wade through them, which
+    no robot can on hard ones.
+    """
+    feet_z = env.scene[asset_cfg.name].data.body_link_pos_w[:, asset_cfg.body_ids, 2]
+    everyone = torch.arange(env.num_envs, device=env.device)
+    is_down = (feet_z < -depth_m).any(dim=1)
+    return is_down & on_terrains(env, everyone, VOID_VARIANTS)
+
+
 class soft_levels:
-    """`terrain_levels` over soft voids: up only from holes as deep as they look."""
+    """`terrain_levels` over soft voids: up only from open holes."""
 
     def __init__(self, cfg: CurriculumTermCfg, env: ManagerBasedRlEnv) -> None:
         self.voids = SoftVoids(env, cfg.params["voids"])
@@ -162,7 +177,7 @@ class soft_levels:
             env: The environment.
             env_ids: Environments whose episode has ended.
             command_name: Name of the command.
-            voids: When holes get deeper.
+            voids: When holes open.
             fading: Factor on what the log remembers, per call.
         """
         terrain = grid_terrain(env)
@@ -175,16 +190,16 @@ class soft_levels:
             self.voids.count(levels, columns, crossed, landings, misses)
             ended = torch.stack((torch.ones_like(landings), crossed.float()))
             steps.by_column[3:].index_add_(1, columns, ended)
-        is_deep = self.voids.is_deep(levels, columns)
-        terrain.update_env_origins(env_ids, crossed & is_deep, lagging)
+        is_filled = self.voids.is_filled(levels, columns)
+        terrain.update_env_origins(env_ids, crossed & ~is_filled, lagging)
         result = mean_levels(terrain)
         landings, over, shifted, episodes, across = steps.by_column.clone()
         steps.by_column *= fading
-        deep = self.voids.is_deep(terrain.terrain_levels, terrain.terrain_types)
+        filled = self.voids.is_filled(terrain.terrain_levels, terrain.terrain_types)
         for column in self.voids.columns:
             name = terrain.variant_names[column]
             on_it = terrain.terrain_types == column
-            result[f"{name}_deep"] = deep[on_it].float().mean()
+            result[f"{name}_filled"] = filled[on_it].float().mean()
             result[f"{name}_landing"] = over[column] / landings[column].clamp_min(1.0)
             result[f"{name}_shifted"] = shifted[column] / landings[column].clamp_min(
                 1.0
@@ -212,7 +227,7 @@ def soft_voids_state(env: ManagerBasedRlEnv) -> dict[str, Any] | None:
 
 
 def set_soft_voids_state(env: ManagerBasedRlEnv, state: dict[str, Any] | None) -> None:
-    """Make holes as deep as they were, where both sides have soft ones."""
+    """Fill or open holes as they were, where both sides have soft ones."""
     voids = find_soft_voids(env)
     if voids is None or state is None:
         return
