@@ -155,10 +155,8 @@ def test_robots_move_up_only_from_open_holes(env, voids, monkeypatch):
         lambda *_: (all_of_them, ~all_of_them),
     )
     term = env.curriculum_manager.get_term_cfg("terrain_levels")
-    counter = env.common_step_counter
-    env.common_step_counter = 0  # Nothing is judged.
+    env.episode_length_buf[:] = 0  # Nothing is judged.
     term.func(env, everyone, **term.params)
-    env.common_step_counter = counter
     assert (terrain.terrain_levels == (terrain.terrain_types != 1).long()).all()
     terrain.terrain_levels[:] = 0
 
@@ -196,6 +194,21 @@ def test_a_foot_down_a_hole_ends_the_episode(env, voids):
     assert torch.equal(foot_in_hole(env, feet), terrain.terrain_types > 0)
     assert not foot_in_hole(env, feet, depth_m=0.5).any()
     env.reset()
+
+
+def test_robots_of_a_restored_run_start_on_their_patch(env, voids):
+    """They had been placed on other ones; none is promoted for the way between."""
+    saved = env_state(env)
+    saved["terrain_levels"] = torch.full_like(saved["terrain_levels"], 1)
+    env.episode_length_buf[:] = 5
+    set_env_state(env, saved)
+    terrain = grid_terrain(env)
+    assert (terrain.terrain_levels == 1).all()
+    home = terrain.terrain_scene.origins_m[1][terrain.terrain_types.numpy()]
+    away = env.sim.data.qpos[:, :2] - torch.from_numpy(home[:, :2])
+    assert away.abs().max() < 0.6
+    saved["terrain_levels"][:] = 0
+    set_env_state(env, saved)
 
 
 def test_soles_over_holes():

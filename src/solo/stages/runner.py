@@ -276,8 +276,5 @@ def set_env_state(env: ManagerBasedRlEnv, state: dict[str, Any]) -> None:
     terrain.env_origins[:] = terrain.terrain_origins[
         terrain.terrain_levels, terrain.terrain_types
     ]
-    levels = terrain.terrain_levels.clone()
+    env.episode_length_buf[:] = 0  # The curriculum must not judge where robots are now.
     env.reset()
-    # The reset asked the curriculum, which saw robots that had not walked.
-    terrain.terrain_levels[:] = levels
-    terrain.env_origins[:] = terrain.terrain_origins[levels, terrain.terrain_types]

@@ -35,8 +35,8 @@ def crossed_and_lagging(
 
     Returns:
         Whether each robot got across, and whether it made less than half of the way it
-        was told to make; bool [N] each. None at the first reset, when no robot has been
-        placed yet.
+        was told to make; bool [N] each. Neither for an episode without a step: its
+        robot may not have been placed yet.
     """
     terrain = grid_terrain(env)
     position = env.scene["robot"].data.root_link_pos_w[env_ids, :2]
@@ -44,10 +44,9 @@ def crossed_and_lagging(
     command = env.command_manager.get_command(command_name)
     assert command is not None
     asked = command[env_ids, :2].norm(dim=1) * env.max_episode_length_s
-    crossed = walked > terrain.cfg.scene.patch_m / 2
-    lagging = (walked < asked / 2) & ~crossed
-    if env.common_step_counter == 0:
-        crossed, lagging = torch.zeros_like(crossed), torch.zeros_like(lagging)
+    began = env.episode_length_buf[env_ids] > 0
+    crossed = (walked > terrain.cfg.scene.patch_m / 2) & began
+    lagging = (walked < asked / 2) & ~crossed & began
     return crossed, lagging
 
 

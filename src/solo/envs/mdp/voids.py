@@ -185,11 +185,13 @@ class soft_levels:
         columns = terrain.terrain_types[env_ids]
         crossed, lagging = crossed_and_lagging(env, env_ids, command_name)
         steps: Any = env.reward_manager.get_term_cfg(LANDING_COST).func
-        if env.common_step_counter > 0:
-            landings, misses = steps.landings[env_ids], steps.misses[env_ids]
-            self.voids.count(levels, columns, crossed, landings, misses)
-            ended = torch.stack((torch.ones_like(landings), crossed.float()))
-            steps.by_column[3:].index_add_(1, columns, ended)
+        began = env.episode_length_buf[env_ids] > 0
+        landings, misses = steps.landings[env_ids], steps.misses[env_ids]
+        self.voids.count(
+            *(x[began] for x in (levels, columns, crossed, landings, misses))
+        )
+        ended = torch.stack((began.float(), crossed.float()))
+        steps.by_column[3:].index_add_(1, columns, ended)
         is_filled = self.voids.is_filled(levels, columns)
         terrain.update_env_origins(env_ids, crossed & ~is_filled, lagging)
         result = mean_levels(terrain)
