@@ -21,7 +21,7 @@ from mjlab.actuator import BuiltinPositionActuatorCfg
 from solo.cli.main import main as solo
 from solo.errors import SoloError
 from solo.robots.geom_cfg import CollisionGeom, FootCfg
-from solo.robots.robot_cfg import RobotCfg, scale_from_effort
+from solo.robots.robot_cfg import RobotCfg
 from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg
 
 LEG = ("Hip_Pitch", "Hip_Roll", "Hip_Yaw", "Knee_Pitch", "Ankle_Pitch", "Ankle_Roll")
@@ -106,7 +106,7 @@ T1 = RobotCfg(
     default_joint_pos=POSE,
     base_height_m=0.67585,
     actuators=ACTUATORS,
-    action_scale=scale_from_effort(ACTUATORS),
+    action_scale=0.25,  # Its stiff hips would get 0.06 rad by scale_from_effort.
     velocity_limits={joints: speed for joints, (*_, speed) in MOTORS.items()},
     base_body="Trunk",
     torso_body="Trunk",
