@@ -25,15 +25,14 @@ from typing import Any
 
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
-from solo.evaluation.curriculum import TAG
-from solo.evaluation.levels import compare, evaluate_one
+from solo.evaluation.comparisons import compare, evaluate_one
 from solo.evaluation.metrics import mean_std
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import Protocol
 from solo.files import read_json, write_json, written_aside
 from solo.pictures.ablations import draw_ablation
 from solo.result_files import RESULT, write_result
-from solo.results import Evaluation, Mean
+from solo.results import LEVEL_TAG, Evaluation, Mean
 from solo.runs.folder import checkpoints
 from solo.stages.curves import read_curves
 from solo.stages.train import train_perceptive, train_student
@@ -182,7 +181,7 @@ def run_ablation(cfg: AblationCfg, **settings: Any) -> dict[str, Any]:
         for arm in cfg.arms:
             run = _train_arm(cfg, arm, seed, start)
             found[arm.name].append(_evaluate(cfg, run, settings))
-            if (curve := read_curves(run, (TAG,)).get(TAG)) is not None:
+            if (curve := read_curves(run, (LEVEL_TAG,)).get(LEVEL_TAG)) is not None:
                 levels[arm.name].append(curve.last_mean())
     table = make_table(found, levels)
     first, *others = found

@@ -16,6 +16,8 @@ from typing import Any, Literal
 MAP_ERROR = "height_map_l1_m"
 """Measure of policies that reconstruct the ground."""
 
+LEVEL_TAG = "Curriculum/terrain_levels/mean"
+"""Curve in the log of a training: mean curriculum level of all robots."""
 
 METHOD_TITLES = {
     "qr": "QR",

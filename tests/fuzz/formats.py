@@ -22,7 +22,7 @@ import yaml
 
 from solo.bundles import shipped_teacher
 from solo.checkpoints import read_checkpoint, write_checkpoint
-from solo.cli.train_curves import _num_envs
+from solo.cli.curves import _num_envs
 from solo.deploy.bundle.load import load_bundle
 from solo.deploy.replay import Recording, ReplayCamera, replay
 from solo.errors import SoloError

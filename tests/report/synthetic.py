@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from solo.evaluation.evaluate import describe_job, gather, without_rollouts
-from solo.evaluation.folder import describe
+from solo.evaluation.evaluate import describe, describe_job, gather, without_rollouts
 from solo.evaluation.metrics import mean_std, paired_difference, summarise_levels
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import EXTENT, LEVELS, Cell, Protocol

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Any
 
 from solo.cli import Verb
 from solo.cli.checks import (
@@ -211,8 +209,12 @@ class EvalFootholds(OnPatches, OnePolicy):
     def draw_result(
         self, protocol: Protocol, result: Evaluation, robot: RobotCfg, folder: Path
     ) -> None:
-        from solo.evaluation.footholds import describe_landings, landings_of
-        from solo.pictures.footholds import FootholdPanel, draw_footholds
+        from solo.pictures.footholds import (
+            FootholdPanel,
+            describe_landings,
+            draw_footholds,
+            landings_of,
+        )
 
         panels = [
             FootholdPanel(
@@ -259,7 +261,7 @@ class EvalLevels(OnPatches):
         say_loading()
 
         from solo.cli.eval_output import print_levels, speed, watching
-        from solo.evaluation.levels import evaluate_levels
+        from solo.evaluation.comparisons import evaluate_levels
         from solo.evaluation.policies import open_policy
         from solo.result_files import to_json
 
@@ -301,16 +303,16 @@ class EvalRobustness(OnPatches, OnePolicy):
         self.check(self.policy)
         say_loading()
 
+        from solo.evaluation.comparisons import ROBUSTNESS
         from solo.evaluation.conditions import CONDITIONS, get_condition
-        from solo.evaluation.robustness import ROBUSTNESS
 
         protocol = self.scaled(ROBUSTNESS, at=one(self.difficulty))
         check_once("conditions", self.conditions)
         chosen = [get_condition(name) for name in self.conditions or CONDITIONS]
 
         from solo.cli.eval_output import print_conditions, speed, watching
+        from solo.evaluation.comparisons import applies, evaluate_robustness
         from solo.evaluation.policies import open_policy
-        from solo.evaluation.robustness import applies, evaluate_robustness
         from solo.result_files import to_json
 
         source = open_policy(self.policy, self.robot)
@@ -331,50 +333,3 @@ class EvalRobustness(OnPatches, OnePolicy):
         print_conditions(result)
         print(f"Wrote {folder / 'result.json'}: {speed(result)}")
         return to_json(result)
-
-
-@dataclass(frozen=True)
-class EvalCurriculum(Verb):
-    """Plot the curriculum levels of several training runs in one figure.
-
-    Runs that differ in their seed alone are drawn as one line, the mean, in a band from
-    the lowest to the highest.
-    """
-
-    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
-    """Folders of the runs."""
-    labels: tuple[str, ...] = ()
-    """Names in the figure, one per run; runs with the same name form a band. The folder
-    names if omitted."""
-    output: Path = Path("curriculum.png")
-    """Figure to write."""
-
-    def run(self) -> dict[str, Any]:
-        check_picture_path(self.output, (".png",))
-        if not self.runs:
-            raise SoloError("No run is given. Name the folder of at least one.")
-
-        from solo.evaluation.curriculum import CEILING, read_curves
-        from solo.result_files import to_json
-        from solo.results import Curriculum
-        from solo.stages.curves import group_runs
-
-        curves = read_curves(self.runs, self.labels)
-        by_folder = dict(zip(self.runs, curves, strict=True))
-        groups = {
-            label: [by_folder[folder] for folder in folders]
-            for label, folders in group_runs(self.runs, self.labels).items()
-        }
-
-        from solo.pictures.curves import draw_curriculum
-
-        for curve in curves:
-            print(
-                f"{curve.name}: level {curve.final_level:.2f} after "
-                f"{curve.iterations[-1] + 1} iterations, at best "
-                f"{curve.highest_level:.2f}"
-            )
-        with written_aside(self.output) as unfinished:
-            draw_curriculum(groups, CEILING, unfinished)
-        print(f"Wrote {self.output}")
-        return to_json(Curriculum(tuple(curves), CEILING, str(self.output)))

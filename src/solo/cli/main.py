@@ -52,7 +52,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "Train all stages, export, evaluate and report; resumable.",
     ),
     "train curves": (
-        "train_curves:TrainCurves",
+        "curves:TrainCurves",
         "Plot training curves of one or more runs.",
     ),
     "train pack": (
@@ -99,7 +99,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "Measure the effect of bad depth, pushes and a tilted camera.",
     ),
     "eval curriculum": (
-        "eval:EvalCurriculum",
+        "curves:EvalCurriculum",
         "Plot the curriculum levels of several runs.",
     ),
     "ablate": (

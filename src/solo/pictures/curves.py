@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from solo.results import LevelCurve
+from solo.results import LEVEL_TAG, LevelCurve
 
 Line = tuple[np.ndarray, np.ndarray]
 """Iterations or samples [T], increasing, and values [T]."""
@@ -39,7 +39,7 @@ PANELS = (
     Panel("Episode_Metrics/velocity_error", "velocity error, m/s", 1.0, 0.3),
     Panel("Episode_Metrics/single_stance", "single stance, share", 1.0, 0.5),
     Panel("Episode_Metrics/foot_lift", "mean foot lift, cm", 100.0, 3.0),
-    Panel("Curriculum/terrain_levels/mean", "terrain level"),
+    Panel(LEVEL_TAG, "terrain level"),
     Panel("Curriculum/assist", "upright torque, share"),
     Panel("Train/mean_reward", "return"),
     Panel("Policy/mean_std", "action std"),

@@ -26,7 +26,7 @@ from solo.envs.observations_cfg import make_observations
 from solo.evaluation.bundle import DAMPED, BundleRollouts
 from solo.evaluation.commands import LineCommand, LineCommandCfg
 from solo.evaluation.legs import Track
-from solo.evaluation.network_policy import NetworkPolicy, PerceptivePolicy
+from solo.evaluation.policies import NetworkPolicy, PerceptivePolicy
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy, StepReport, classify
