@@ -58,6 +58,7 @@ ALLOWED = {
     "cli": WORLD
     | LEARNING
     | {
+        "ablation_cfg",
         "ablations",
         "mjlab_tasks",
         "evaluation",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import check_new_folder, check_picture_path
 from solo.errors import SoloError
 from solo.files import read_json, written_aside
@@ -173,7 +173,6 @@ def _print_means(means: Mapping[str, Mapping[str, float]]) -> None:
     """The last tenth of each curve, one column per setting."""
     from rich.table import Table
 
-    from solo.cli.tables import print_table
     from solo.pictures.curves import PANELS
 
     table = Table("mean of the last tenth", *means)

@@ -248,14 +248,10 @@ class EvalLevels(OnPatches):
     """Levels to run, 0 to 9; all if omitted."""
 
     def run(self) -> dict[str, Any]:
-        from solo.evaluation.protocols import LEVELS
+        from solo.evaluation.protocols import LEVELS, pick_levels
 
         protocol = self.scaled(LEVELS, *self.policy, *self.versus)
-        if not set(self.levels) <= set(range(len(LEVELS.difficulties))):
-            raise SoloError(f"--levels is {self.levels}; allowed are 0 to 9.")
-        if levels := tuple(sorted(set(self.levels))):
-            chosen = tuple(LEVELS.difficulties[level] for level in levels)
-            protocol = replace(protocol, levels=levels, difficulties=chosen)
+        protocol = pick_levels(protocol, self.levels)
         if not self.policy:
             raise SoloError("--policy is empty. Name at least one, such as stand.")
         say_loading()

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from solo import names
 from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY, SHIPPED_TEACHER
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import (
     MAX_PORT,
     check_picture_path,
@@ -233,8 +233,6 @@ def serve(source: PolicySource, cfg: PageCfg, port: int) -> dict[str, Any]:
 def print_summary(summary: dict[str, Any]) -> None:
     """Print the numbers as a table, and which files there are."""
     from rich.table import Table
-
-    from solo.cli.tables import print_table
 
     table = Table("", "value", show_header=False)
     for key, value in summary.items():

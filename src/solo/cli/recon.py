@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Suppress
 
 from solo.bundles import SHIPPED_TEACHER
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import check_exists, check_robot, pick_device
 from solo.errors import SoloError
 from solo.reconstruction.cfg import CollectCfg, FitCfg, ReconProfile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CollectRecon(CollectCfg, Verb):
+class ReconCollect(CollectCfg, Verb):
     """Record depth images and true terrain to train and compare reconstructors.
 
     Each split has its own folder: train; eval, 850 terrain instances in five held-out
@@ -119,7 +119,7 @@ def make_sampler(
 
 
 @dataclass(frozen=True)
-class TrainRecon(FitCfg, Verb):
+class ReconTrain(FitCfg, Verb):
     """Train one reconstructor on a recorded data set."""
 
     data: Path = Path("data/recon")
@@ -166,7 +166,7 @@ def _plain(options: FitCfg, method: str) -> FitCfg:
 
 
 @dataclass(frozen=True)
-class CompareRecon(FitCfg, Verb):
+class ReconCompare(FitCfg, Verb):
     """Train reconstructors on the same data and measure them on held-out terrain.
 
     Interrupted runs, and runs of `solo recon train`, are resumed.
@@ -202,7 +202,7 @@ class CompareRecon(FitCfg, Verb):
 
 
 @dataclass(frozen=True)
-class RunRecon(CompareRecon):
+class ReconRun(ReconCompare):
     """Record data, train reconstructors and compare them: the paper's whole table.
 
     Finished parts are kept, so an interrupted run resumes with the same command.
@@ -225,7 +225,7 @@ class RunRecon(CompareRecon):
         for method in self.methods:
             _plain(self, method)  # Reports a wrong option before the work starts.
         for split in ("train", "eval", "extent"):
-            CollectRecon(
+            ReconCollect(
                 policy=self.policy,
                 output=self.data,
                 split=split,
@@ -244,8 +244,6 @@ def _default_output(profile: str) -> Path:
 
 def _print_table(result: dict[str, Any]) -> None:
     from rich.table import Table
-
-    from solo.cli.tables import print_table
 
     data, stride = result["data"], result["map_stride"]
     numbers = {

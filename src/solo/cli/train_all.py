@@ -11,7 +11,7 @@ from solo.cli import Verb
 from solo.cli.checks import check_robot, pick_device
 from solo.cli.eval import EvalStress
 from solo.cli.export import Export
-from solo.cli.recon import CollectRecon, TrainRecon
+from solo.cli.recon import ReconCollect, ReconTrain
 from solo.cli.report import Report
 from solo.cli.train import TrainPerceptive, TrainStudent, TrainTeacher
 from solo.errors import SoloError
@@ -129,7 +129,7 @@ class TrainAll(Verb):
     def _collect(self) -> Result:
         sizes, output = self._sizes(), self.output / "data"
         offline = sizes.offline
-        CollectRecon(
+        ReconCollect(
             policy=str(self.output / "teacher"),
             output=output,
             frames=offline.frames,
@@ -143,7 +143,7 @@ class TrainAll(Verb):
 
     def _fit(self) -> Result:
         sizes, output = self._sizes(), self.output / "reconstructor"
-        result = TrainRecon(
+        result = ReconTrain(
             data=self.output / "data",
             updates=sizes.offline.updates,
             batch=sizes.offline.batch,
