@@ -135,8 +135,7 @@ class ReconTrain(FitCfg, Verb):
         Manifest.read(self.data / "train")
         cfg = _plain(self, self.method)
 
-        from solo.reconstruction.checkpoint import CHECKPOINT
-        from solo.reconstruction.offline import fit
+        from solo.reconstruction.offline import CHECKPOINT, fit
 
         output = self.output or _default_output(self.profile) / self.method
         trained = fit(cfg, self.data, output, self.resume)
@@ -156,7 +155,7 @@ def _plain(options: FitCfg, method: str) -> FitCfg:
     Raises:
         SoloError: There is no such method or device.
     """
-    from solo.reconstruction.checkpoint import make_model
+    from solo.reconstruction.offline import make_model
 
     shared = {f.name: getattr(options, f.name) for f in fields(FitCfg)}
     device = pick_device(options.device)

@@ -39,11 +39,10 @@ def steer(
     lateral_m: torch.Tensor,
     heading: torch.Tensor,
     forward_m_s: torch.Tensor,
-    look_ahead_m: float = LOOK_AHEAD_M,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Where to head and how fast to go, to come back to a line along +x.
 
-    The heading is that of the point on the line `look_ahead_m` in front: 0 on the line
+    The heading is that of the point on the line `LOOK_AHEAD_M` in front: 0 on the line
     and 45 degrees to the right when it is as far away on the left. The speed is
     reduced by the cosine of the turn that is left to do, to 0 from 90 degrees on, so
     sharp turns are made on the spot.
@@ -52,12 +51,11 @@ def steer(
         lateral_m: Distance from the line, positive to its left, [B].
         heading: Where the robot looks, radians from +x, [B].
         forward_m_s: Speed on the straight, [B].
-        look_ahead_m: See above.
 
     Returns:
         Speed [B] and heading [B] to command.
     """
-    wanted = -torch.atan2(lateral_m, torch.full_like(lateral_m, look_ahead_m))
+    wanted = -torch.atan2(lateral_m, torch.full_like(lateral_m, LOOK_AHEAD_M))
     return forward_m_s * torch.cos(wanted - heading).clamp(min=0.0), wanted
 
 

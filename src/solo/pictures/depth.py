@@ -50,7 +50,6 @@ def draw_depth_picture(
     difficulty: float,
     output: Path,
     seed: int = 0,
-    cfg: DepthCorruptionCfg | None = None,
 ) -> dict[str, float]:
     """Render the views, corrupt them and draw a PNG file.
 
@@ -60,19 +59,17 @@ def draw_depth_picture(
         difficulty: Difficulty of all patches, in [0, 1].
         output: File to write.
         seed: Seed of terrain and corruption.
-        cfg: The corruptions; the defaults if None.
 
     Returns:
         Share of invalid pixels in each column.
     """
-    cfg = cfg or DepthCorruptionCfg()
     clean = torch.cat(
         [
             render_view(robot, name, STRIDES[(k + 1) % len(STRIDES)], difficulty, seed)
             for k, name in enumerate(terrains)
         ]
     )
-    columns = corrupt_columns(clean, robot, cfg, seed)
+    columns = corrupt_columns(clean, robot, DepthCorruptionCfg(), seed)
     _draw(columns, terrains, difficulty, robot.depth_camera.max_range_m, output)
     return {
         title: (images == 0.0).float().mean().item()

@@ -46,18 +46,15 @@ def save_mp4(
         writer.close()
 
 
-def save_gif(
-    frames: Iterable[Image.Image], path: Path, frame_s: float, num_colours: int = 128
-) -> None:
+def save_gif(frames: Iterable[Image.Image], path: Path, frame_s: float) -> None:
     """Write frames as an endless GIF, each with a palette of its own.
 
     Args:
         frames: At least one.
         path: The file.
         frame_s: Duration of each.
-        num_colours: Of a palette, up to 256.
     """
-    first, *others = [f.quantize(num_colours, dither=Image.Dither.NONE) for f in frames]
+    first, *others = [f.quantize(128, dither=Image.Dither.NONE) for f in frames]
     first.save(
         path,
         format="GIF",
@@ -68,12 +65,7 @@ def save_gif(
     )
 
 
-def save_small_gif(
-    frames: Sequence[Image.Image],
-    path: Path,
-    frame_s: float,
-    max_bytes: int = MAX_BYTES,
-) -> None:
+def save_small_gif(frames: Sequence[Image.Image], path: Path, frame_s: float) -> None:
     """Write an endless GIF of a limited size, with fewer frames and colours if need be.
 
     It plays in the same time, whatever was left out.
@@ -81,7 +73,7 @@ def save_small_gif(
     data, frame_ms = b"", max(MIN_FRAME_MS, round(1000 * frame_s))
     for stride, colours in _TRIES:
         data = _encode(frames[::stride], colours, stride * frame_ms)
-        if len(data) <= max_bytes:
+        if len(data) <= MAX_BYTES:
             break
     with written_aside(path) as unfinished:
         unfinished.write_bytes(data)

@@ -21,14 +21,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from solo.reconstruction.networks.dense import DenseReconstructor
+from solo.reconstruction.networks.dense import DenseReconstructor, UNet, resize
 from solo.reconstruction.networks.depth_encoder import DepthEncoder
 from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
     make_frame_mlp,
 )
-from solo.reconstruction.networks.transformer import DecoderLayer
-from solo.reconstruction.networks.unet import UNet, resize
+from solo.reconstruction.networks.transformer import AttentionLayer
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class DplReconstructor(DenseReconstructor):
         self.proprioception_mlp = make_frame_mlp(
             io.proprioception_dim, cfg.proprioception_hidden_dim, dim
         )
-        self.ask = DecoderLayer(dim, cfg.num_heads, cfg.ff_dim)
+        self.ask = AttentionLayer(dim, cfg.num_heads, cfg.ff_dim)
         self.evidence_norm = nn.LayerNorm(dim)
         self.overlay = nn.Conv2d(cfg.channels[1], cfg.overlay_channels, 1)
         self.unet = UNet(

@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from solo.reconstruction.networks.dense import DenseReconstructor
+from solo.reconstruction.networks.dense import DenseReconstructor, UNet
 from solo.reconstruction.networks.depth_encoder import DepthEncoder
 from solo.reconstruction.networks.evidence import CHANNELS, CellEvidence, EvidenceCfg
 from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
     make_frame_mlp,
 )
-from solo.reconstruction.networks.unet import UNet
 
 
 @dataclass(frozen=True)
