@@ -225,7 +225,7 @@ def test_an_attempt_is_recorded_to_its_end_and_counted_once(walk: Walk):
     assert last.end != "success"
     assert sum(tally.ends.values()) == 1
     assert steps * walk.step_s == pytest.approx(last.seconds + walk.step_s)
-    errors = recording.series("map_error_m")
+    errors = np.array([moment.map_error_m for moment in recording.moments])
     assert np.isfinite(errors[:10]).all()
     assert np.isnan(errors[-1])
     assert recording.frames[0][0] is recording.moments[0]

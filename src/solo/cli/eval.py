@@ -17,6 +17,7 @@ from solo.files import written_aside
 from solo.runs.folder import check_policy
 
 if TYPE_CHECKING:
+    from solo.cli.eval_output import Watcher
     from solo.evaluation.protocols import Protocol
     from solo.results import Evaluation
     from solo.robots.robot_cfg import RobotCfg
@@ -56,27 +57,26 @@ class EvalOptions(Verb):
         """Evaluate one policy; print the tables and the location of the files."""
         say_loading()
 
-        from solo.cli.eval_output import print_evaluation, speed, watching
+        from solo.cli.eval_output import finish, print_evaluation, watching
         from solo.evaluation.evaluate import evaluate
         from solo.evaluation.policies import open_policy
-        from solo.result_files import to_json
 
         source = open_policy(policy, self.robot)
         folder = self.output or Path("eval") / protocol.name / source.slug
         with watching(protocol) as watcher:
-            result = evaluate(
-                protocol,
-                source,
-                folder,
-                self.num_envs,
-                on_rollout=watcher.on_rollout,
-                on_job=watcher.on_job,
-                num_failures=self.failures,
-            )
+            result = evaluate(protocol, source, folder, **self.settings(watcher))
         print_evaluation(result)
         self.draw_result(protocol, result, source.robot, folder)
-        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
-        return to_json(result)
+        return finish(result, folder)
+
+    def settings(self, watcher: Watcher) -> dict[str, Any]:
+        """What every evaluation passes on to `evaluate`."""
+        return {
+            "num_slots": self.num_envs,
+            "on_rollout": watcher.on_rollout,
+            "on_job": watcher.on_job,
+            "num_failures": self.failures,
+        }
 
     def draw_result(
         self, protocol: Protocol, result: Evaluation, robot: RobotCfg, folder: Path
@@ -256,10 +256,9 @@ class EvalLevels(OnPatches):
             raise SoloError("--policy is empty. Name at least one, such as stand.")
         say_loading()
 
-        from solo.cli.eval_output import print_levels, speed, watching
+        from solo.cli.eval_output import finish, print_levels, watching
         from solo.evaluation.comparisons import evaluate_levels
         from solo.evaluation.policies import open_policy
-        from solo.result_files import to_json
 
         first, second = (
             [open_policy(name, self.robot) for name in names]
@@ -268,18 +267,10 @@ class EvalLevels(OnPatches):
         folder = self.output or Path("eval") / protocol.name
         with watching(protocol, len(first) + len(second)) as watcher:
             result = evaluate_levels(
-                protocol,
-                first,
-                second,
-                folder,
-                num_slots=self.num_envs,
-                on_rollout=watcher.on_rollout,
-                on_job=watcher.on_job,
-                num_failures=self.failures,
+                protocol, first, second, folder, **self.settings(watcher)
             )
         print_levels(result)
-        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
-        return to_json(result)
+        return finish(result, folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,10 +297,9 @@ class EvalRobustness(OnPatches, OnePolicy):
         check_once("conditions", self.conditions)
         chosen = [get_condition(name) for name in self.conditions or CONDITIONS]
 
-        from solo.cli.eval_output import print_conditions, speed, watching
+        from solo.cli.eval_output import finish, print_conditions, watching
         from solo.evaluation.comparisons import applies, evaluate_robustness
         from solo.evaluation.policies import open_policy
-        from solo.result_files import to_json
 
         source = open_policy(self.policy, self.robot)
         folder = self.output or Path("eval") / protocol.name / source.slug
@@ -321,11 +311,7 @@ class EvalRobustness(OnPatches, OnePolicy):
                 folder,
                 chosen,
                 on_condition=lambda condition: watcher.name_part(condition.name),
-                num_slots=self.num_envs,
-                on_rollout=watcher.on_rollout,
-                on_job=watcher.on_job,
-                num_failures=self.failures,
+                **self.settings(watcher),
             )
         print_conditions(result)
-        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
-        return to_json(result)
+        return finish(result, folder)
