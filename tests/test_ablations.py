@@ -21,7 +21,7 @@ from solo.ablations import (
 )
 from solo.errors import SoloError
 from solo.evaluation.protocols import LEVELS
-from solo.pictures.ablations import draw_ablation
+from solo.pictures.training import draw_ablation
 from solo.reconstruction.networks import RECONSTRUCTORS
 from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.result_files import parse_result

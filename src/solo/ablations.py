@@ -27,10 +27,9 @@ from solo.ablation_cfg import AblationCfg
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
 from solo.evaluation.comparisons import compare, evaluate_one
-from solo.evaluation.metrics import mean_std
 from solo.evaluation.policies import open_policy
 from solo.files import read_json, write_json, written_aside
-from solo.pictures.ablations import draw_ablation
+from solo.pictures.training import draw_ablation
 from solo.result_files import RESULT, write_result
 from solo.results import LEVEL_TAG, Evaluation, Mean
 from solo.runs.folder import checkpoints
@@ -282,7 +281,7 @@ def make_table(
 def differences(table: Table, first: str, other: str) -> dict[str, Mean]:
     """For each column the first arm minus another one, taken per seed."""
     return {
-        column: mean_std(
+        column: Mean.of(
             [a - b for a, b in zip(values, table[other][column], strict=True)]
         )
         for column, values in table[first].items()
@@ -306,7 +305,7 @@ def make_markdown(table: Table, seeds: Sequence[int]) -> str:
     ]
     changes = [differences(table, first, other) for other in others]
     for column in table[first]:
-        arms = [_spread(mean_std(table[arm][column])) for arm in table]
+        arms = [str(Mean.of(table[arm][column])) for arm in table]
         lines += [
             f"| {_title(column)} | "
             + " | ".join([*arms, *(_change(one[column]) for one in changes)])
@@ -318,11 +317,6 @@ def make_markdown(table: Table, seeds: Sequence[int]) -> str:
 def _title(column: str) -> str:
     name = column.removeprefix("top/")
     return name if name == column else f"level 9, {name}"
-
-
-def _spread(value: Mean) -> str:
-    spread = "" if value.std is None else f" ± {value.std:.2f}"
-    return f"{value.mean:.2f}{spread}"
 
 
 def _change(value: Mean) -> str:

@@ -9,9 +9,12 @@ Every number is defined in ``docs/metrics.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
+
+import numpy as np
 
 MAP_ERROR = "height_map_l1_m"
 """Measure of policies that reconstruct the ground."""
@@ -66,11 +69,27 @@ class Rate:
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean and sample standard deviation, which a single value has not."""
+    """Mean and sample standard deviation, which a single value has not.
+
+    The deviation divides by n - 1, as the paper's does: 64 episodes each of three seeds
+    give 97.92 +- 3.61 % with 100, 100 and 93.75 %.
+    """
 
     mean: float | None
     std: float | None = None
     count: int | None = None
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Mean:
+        """Of some values; there may be none."""
+        array, num = np.asarray(values, dtype=np.float64), len(values)
+        mean = float(array.mean()) if num else None
+        return Mean(mean, float(array.std(ddof=1)) if num > 1 else None, num)
+
+    def __str__(self) -> str:
+        """For tables, with two digits."""
+        spread = "" if self.std is None else f" ± {self.std:.2f}"
+        return f"{self.mean:.2f}{spread}"
 
     @property
     def interval(self) -> tuple[float, float] | None:

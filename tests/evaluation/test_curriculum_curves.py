@@ -10,7 +10,7 @@ from torch.utils.tensorboard import SummaryWriter
 from solo.cli.curves import read_levels
 from solo.errors import SoloError
 from solo.files import write_json
-from solo.pictures.curves import band, draw_curriculum, smooth
+from solo.pictures.training import band, draw_curriculum, smooth
 from solo.results import LEVEL_TAG
 from solo.stages.curves import group_runs
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from solo.errors import SoloError
-from solo.evaluation.commands import steer
+from solo.evaluation.mdp import steer
 from solo.evaluation.strips import COURSE, ISOLATED, count_progress, element_at
 from solo.results import Outcome, Rollout
 from solo.terrains.strips.strip import Element

@@ -68,7 +68,7 @@ class TrainCurves(CurveOptions):
         groups = group_runs(self.runs, self.labels)
         curves = {folder: read_curves(folder) for folder in self.runs}
 
-        from solo.pictures.curves import PANELS, draw_training
+        from solo.pictures.training import PANELS, draw_training
 
         drawn = {}
         for folder, found in curves.items():
@@ -123,7 +123,7 @@ class EvalCurriculum(CurveOptions):
         curves = list(map(read_levels, self.runs, names))
         by_folder = dict(zip(self.runs, curves, strict=True))
 
-        from solo.pictures.curves import draw_curriculum
+        from solo.pictures.training import draw_curriculum
 
         for curve in curves:
             print(
@@ -173,7 +173,7 @@ def _print_means(means: Mapping[str, Mapping[str, float]]) -> None:
     """The last tenth of each curve, one column per setting."""
     from rich.table import Table
 
-    from solo.pictures.curves import PANELS
+    from solo.pictures.training import PANELS
 
     table = Table("mean of the last tenth", *means)
     for panel in PANELS:

@@ -185,8 +185,6 @@ def print_conditions(result: Robustness) -> None:
 
 def print_levels(result: Levels) -> None:
     """Columns of the ablation: mean and std over the policies of each set."""
-    from solo.evaluation.metrics import mean_std
-
     pairs = result.paired
     aggregates = [found.aggregates for found in result.first]
     heads = ["first %", "second %", "second - first"] if pairs else ["success %"]
@@ -196,8 +194,8 @@ def print_levels(result: Levels) -> None:
             pair = pairs[column]
             values = [pair.first, pair.second, pair.difference]
         else:
-            values = [mean_std([100 * found[column].rate for found in aggregates])]
-        table.add_row(column, *map(_spread, values))
+            values = [Mean.of([100 * found[column].rate for found in aggregates])]
+        table.add_row(column, *map(str, values))
     print_table(table)
 
 
@@ -214,8 +212,3 @@ def _numbers(
 
 def _number(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{factor * value:.{digits}f}"
-
-
-def _spread(value: Mean) -> str:
-    spread = "" if value.std is None else f" ± {value.std:.2f}"
-    return f"{value.mean:.2f}{spread}"

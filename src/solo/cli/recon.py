@@ -28,7 +28,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ReconCollect(CollectCfg, Verb):
+class SamplerOptions(Verb):
+    """Who is recorded."""
+
+    policy: str = SHIPPED_TEACHER
+    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
+    teacher), shipped-teacher, or scripted, which needs no policy."""
+    clean: bool = False
+    """Ideal camera: no mounting error, no image noise, no latency. Keep such data, and
+    runs on them, in folders of their own."""
+    robot: str = "g1"
+    """Name of the robot."""
+
+
+@dataclass(frozen=True)
+class ReconCollect(CollectCfg, SamplerOptions):
     """Record depth images and true terrain to train and compare reconstructors.
 
     Each split has its own folder: train; eval, 850 terrain instances in five held-out
@@ -36,17 +50,10 @@ class ReconCollect(CollectCfg, Verb):
     with the same command.
     """
 
-    policy: str = SHIPPED_TEACHER
-    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
-    teacher), shipped-teacher, or scripted, which needs no policy."""
     output: Path = Path("data/recon")
     """Folder for the data set."""
     profile: ReconProfile = "paper"
     """Image size: 113 x 64 for paper, 57 x 32 for reduced and laptop."""
-    clean: bool = False
-    """Ideal camera: no mounting error, no image noise, no latency."""
-    robot: str = "g1"
-    """Name of the robot."""
 
     def run(self) -> dict[str, Any]:
         check_robot(self.robot)
@@ -201,24 +208,16 @@ class ReconCompare(FitCfg, Verb):
 
 
 @dataclass(frozen=True)
-class ReconRun(ReconCompare):
+class ReconRun(ReconCompare, SamplerOptions):
     """Record data, train reconstructors and compare them: the paper's whole table.
 
     Finished parts are kept, so an interrupted run resumes with the same command.
     """
 
-    policy: str = SHIPPED_TEACHER
-    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
-    teacher), shipped-teacher, or scripted, which needs no policy."""
     frames: int = 249_000
     """Frames to train on (paper: about 249 000)."""
     terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
     """Terrain seeds to train on (paper: four)."""
-    clean: bool = False
-    """Ideal camera: no mounting error, no image noise, no latency. Use a separate
-    --data and --output."""
-    robot: str = "g1"
-    """Name of the robot."""
 
     def run(self) -> dict[str, Any]:
         for method in self.methods:

@@ -22,8 +22,14 @@ from solo.envs.mdp.soft_voids import FootVoids
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FALL
 from solo.envs.obstacle import ObstacleCfg, add_obstacle
-from solo.evaluation.commands import LineCommandCfg, PlannedCommand, PlannedCommandCfg
-from solo.evaluation.legs import Track, change_legs, put_obstacle
+from solo.evaluation.mdp import (
+    LineCommandCfg,
+    PlannedCommand,
+    PlannedCommandCfg,
+    Track,
+    change_legs,
+    put_obstacle,
+)
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol, Start
 from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
