@@ -124,7 +124,7 @@ def test_an_ablation_runs_is_found_and_goes_on(tmp_path, monkeypatch):
         output=folder,
         seeds=(101,),
         profile=replace(SMOKE, perception=perception),
-        teacher=teacher.output,
+        teacher=tmp_path / "teacher",
         levels=(0, 9),
         terrains=("flat",),
         rollouts=1,

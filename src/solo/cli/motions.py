@@ -121,11 +121,11 @@ class MotionsShow(Verb):
         robot = get_robot(self.robot)
         clip = _find_clip(self.motion, robot)
         try:
-            with written_aside(self.output) as unfinished:
-                if self.output.suffix.lower() == ".png":
+            if self.output.suffix.lower() == ".gif":
+                save_gif(draw_movie(robot, clip), self.output, 1 / MOVIE_FPS)
+            else:
+                with written_aside(self.output) as unfinished:
                     draw_strip(robot, clip).save(unfinished, format="PNG")
-                else:
-                    save_gif(draw_movie(robot, clip), unfinished, 1 / MOVIE_FPS)
         except NoGraphicsError as error:
             raise SoloError(str(error)) from error
         print(f"Wrote {self.output}")

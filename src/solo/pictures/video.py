@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -46,26 +46,12 @@ def save_mp4(
         writer.close()
 
 
-def save_gif(frames: Iterable[Image.Image], path: Path, frame_s: float) -> None:
-    """Write frames as an endless GIF, each with a palette of its own.
-
-    Args:
-        frames: At least one.
-        path: The file.
-        frame_s: Duration of each.
-    """
-    first, *others = [f.quantize(128, dither=Image.Dither.NONE) for f in frames]
-    first.save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=others,
-        duration=max(MIN_FRAME_MS, round(1000 * frame_s)),
-        loop=0,
-    )
-
-
-def save_small_gif(frames: Sequence[Image.Image], path: Path, frame_s: float) -> None:
+def save_gif(
+    frames: Sequence[Image.Image],
+    path: Path,
+    frame_s: float,
+    max_bytes: int = MAX_BYTES,
+) -> None:
     """Write an endless GIF of a limited size, with fewer frames and colours if need be.
 
     It plays in the same time, whatever was left out.
@@ -73,7 +59,7 @@ def save_small_gif(frames: Sequence[Image.Image], path: Path, frame_s: float) ->
     data, frame_ms = b"", max(MIN_FRAME_MS, round(1000 * frame_s))
     for stride, colours in _TRIES:
         data = _encode(frames[::stride], colours, stride * frame_ms)
-        if len(data) <= MAX_BYTES:
+        if len(data) <= max_bytes:
             break
     with written_aside(path) as unfinished:
         unfinished.write_bytes(data)

@@ -25,7 +25,7 @@ from solo.pictures.offscreen import (
     make_view_model,
     render,
 )
-from solo.pictures.video import save_mp4, save_small_gif
+from solo.pictures.video import save_gif, save_mp4
 from solo.progress import make_progress
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene
@@ -204,7 +204,7 @@ def write_film(studio: Studio, frames: list[Frame], path: Path) -> bool:
         save_mp4(pictures, path, FILM_FPS, hold_s=1.0)
     elif kind == ".gif":
         seconds = frames[-1][0].seconds - frames[0][0].seconds
-        save_small_gif(pictures, path, seconds / max(1, len(frames) - 1))
+        save_gif(pictures, path, seconds / max(1, len(frames) - 1))
     else:
         with written_aside(path) as unfinished:
             _join_sheet(pictures).save(unfinished, format="PNG")

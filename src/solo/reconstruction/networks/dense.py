@@ -26,6 +26,7 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
+from solo.reconstruction.networks.depth_encoder import init_conv
 from solo.reconstruction.networks.interface import (
     Outputs,
     ReconstructionIoCfg,
@@ -221,11 +222,7 @@ def resize(images: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
 
 
 def _conv(inputs: int, outputs: int, stride: int) -> nn.Conv2d:
-    conv = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1)
-    nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
-    assert conv.bias is not None
-    nn.init.zeros_(conv.bias)
-    return conv
+    return init_conv(nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1))
 
 
 def _conv_pair(inputs: int, outputs: int, stride: int) -> nn.Sequential:
