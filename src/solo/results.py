@@ -179,8 +179,17 @@ class MapErrors:
     steps: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """How long something took; env steps are control steps of one robot."""
+
+    wall_time_s: float = 0.0
+    env_steps: int = 0
+    env_steps_per_s: float = 0.0
+
+
 @dataclass(frozen=True)
-class Job:
+class Job(Timed):
     """The result of one job: all rollouts on one terrain at one difficulty."""
 
     name: str
@@ -192,9 +201,6 @@ class Job:
     level: int | None = None
     patch_m: float | None = None
     steps: int = 0
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     setting: dict[str, Any] = field(default_factory=dict)
     """What else the protocol says of the job, such as the legs of a stage."""
     rollouts: tuple[Rollout, ...] = ()
@@ -256,7 +262,7 @@ class RouteSummary:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Timed):
     """One policy in one protocol."""
 
     protocol: dict[str, Any]
@@ -268,9 +274,6 @@ class Evaluation:
     route: RouteSummary | None = None
     condition: dict[str, Any] | None = None
     versions: dict[str, str] = field(default_factory=dict)
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     kind: Literal["evaluation"] = "evaluation"
 
     def __post_init__(self) -> None:
@@ -289,15 +292,12 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(Timed):
     """One or two sets of policies over ten levels."""
 
     first: tuple[Evaluation, ...]
     second: tuple[Evaluation, ...] = ()
     paired: dict[str, Pair] = field(default_factory=dict)
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     kind: Literal["levels"] = "levels"
 
     def __post_init__(self) -> None:
@@ -317,7 +317,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class ConditionRow:
+class ConditionRow(Timed):
     """A policy under one condition; ``failures`` are relative to the whole result."""
 
     name: str
@@ -328,9 +328,6 @@ class ConditionRow:
     worst: Worst | None = None
     measures: dict[str, float | None] = field(default_factory=dict)
     cost: Cost | None = None
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     cells: tuple[Job, ...] = ()
 
     def __post_init__(self) -> None:
@@ -339,16 +336,13 @@ class ConditionRow:
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(Timed):
     """A protocol under one condition after the other."""
 
     protocol: dict[str, Any]
     policy: dict[str, Any]
     conditions: tuple[ConditionRow, ...]
     versions: dict[str, str] = field(default_factory=dict)
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     kind: Literal["robustness"] = "robustness"
 
     def __post_init__(self) -> None:
