@@ -20,6 +20,7 @@ map and starts near zero, so that the gradient reaches the rough map at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import torch
@@ -36,34 +37,42 @@ from solo.reconstruction.networks.interface import (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DenseCfg:
+    """Sizes that both baselines have."""
+
+    io: ReconstructionIoCfg = field(default_factory=ReconstructionIoCfg)
+    """Sizes of inputs and outputs."""
+    channels: tuple[int, ...]
+    """Channels of the image network: stem, then one residual block each."""
+    strides: tuple[int, ...] = (2, 2, 2, 2)
+    """Strides of the same."""
+    proprioception_hidden_dim: int = 128
+    """Width of the MLP of proprioception."""
+    hidden_dim: int
+    """Size of the memory."""
+    decoder_dim: int = 128
+    """Width of the layer between memory and rough map."""
+    head_hidden_dim: int = 64
+    """Width of the velocity head."""
+    unet_channels: tuple[int, ...] = (16, 32, 64)
+    """Channels of the refinement, fine to coarse."""
+    episode_memory: bool = False
+    """The memory lasts as long as the episode: it is trained on sequences and streamed
+    (variants ``start_memory`` and ``dpl_memory``)."""
+
+
 class DenseReconstructor(Reconstructor):
     """Base of the START-style and DPL-style reconstructors. State: the GRU's."""
 
-    def __init__(
-        self,
-        io: ReconstructionIoCfg,
-        evidence_dim: int,
-        hidden_dim: int,
-        decoder_dim: int,
-        head_hidden_dim: int,
-        episode_memory: bool = False,
-    ) -> None:
-        """Create memory and decoder.
-
-        Args:
-            io: Sizes of inputs and outputs.
-            evidence_dim: What the memory reads per step.
-            hidden_dim: Size of the memory.
-            decoder_dim: Width of the layer between memory and rough map.
-            head_hidden_dim: Width of the velocity head.
-            episode_memory: The memory is trained on sequences and streamed.
-        """
-        super().__init__(io)
-        self.episode_memory = episode_memory
-        rows, columns = io.map_cells
-        self.memory = nn.GRU(evidence_dim, hidden_dim, batch_first=True)
-        self.rough_head = make_head(hidden_dim, decoder_dim, rows * columns)
-        self.velocity_head = make_head(hidden_dim, head_hidden_dim, 3)
+    def __init__(self, cfg: DenseCfg, evidence_dim: int) -> None:
+        """Create memory and decoder; the memory reads ``evidence_dim`` per step."""
+        super().__init__(cfg.io)
+        self.cfg, self.episode_memory = cfg, cfg.episode_memory
+        rows, columns = cfg.io.map_cells
+        self.memory = nn.GRU(evidence_dim, cfg.hidden_dim, batch_first=True)
+        self.rough_head = make_head(cfg.hidden_dim, cfg.decoder_dim, rows * columns)
+        self.velocity_head = make_head(cfg.hidden_dim, cfg.head_hidden_dim, 3)
 
     def forward(
         self,
