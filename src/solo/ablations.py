@@ -25,10 +25,9 @@ from typing import Any
 
 from solo.ablation_cfg import AblationCfg
 from solo.envs.observations_cfg import Stage
-from solo.errors import SoloError
 from solo.evaluation.comparisons import compare, evaluate_one
 from solo.evaluation.policies import open_policy
-from solo.files import read_json, write_json, written_aside
+from solo.files import check_same, read_json, write_json, written_aside
 from solo.pictures.training import draw_ablation
 from solo.result_files import RESULT, write_result
 from solo.results import LEVEL_TAG, Evaluation, Mean
@@ -186,12 +185,7 @@ def _check_settings(cfg: AblationCfg) -> None:
         write_json(path, here)
         return
     there = read_json(path, "Choose another --output.")
-    for key, value in here.items():
-        if there.get(key) != value:
-            raise SoloError(
-                f"{str(path.parent)!r} holds another ablation: {key} is "
-                f"{there.get(key)!r} there and {value!r} here. Choose another --output."
-            )
+    check_same(cfg.output, "ablation", there, here)
 
 
 def _train_start(cfg: AblationCfg, seed: int) -> Path:

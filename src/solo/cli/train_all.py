@@ -15,7 +15,7 @@ from solo.cli.recon import ReconCollect, ReconTrain
 from solo.cli.report import Report
 from solo.cli.train import TrainPerceptive, TrainStudent, TrainTeacher
 from solo.errors import SoloError
-from solo.files import owned_folder, read_json, write_json
+from solo.files import check_same, owned_folder, read_json, write_json
 from solo.runs.folder import checkpoints
 
 STATE = "all.json"
@@ -79,13 +79,8 @@ class TrainAll(Verb):
         if not path.is_file():
             return {}
         state = read_json(path, "Choose another --output.")
-        for name, value in self._options()["options"].items():
-            before = state.get("options", {}).get(name)
-            if before != value:
-                raise SoloError(
-                    f"{str(self.output)!r} was started with --{name} {before}, not "
-                    f"{value}. Give the same options, or another --output."
-                )
+        here = self._options()["options"]
+        check_same(self.output, "training", state.get("options", {}), here)
         return state.get("done", {})
 
     def _steps(self) -> dict[str, Callable[[], Result]]:

@@ -28,7 +28,7 @@ from solo.evaluation.metrics import summarise, summarise_rollouts
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, OnStep, Protocol, Wave
 from solo.evaluation.rollout import LANES, Policy, RolloutEnv, run_rollouts
-from solo.files import owned_folder, read_json, write_json
+from solo.files import check_same, owned_folder, read_json, write_json
 from solo.result_files import RESULT, parse, write_result
 from solo.results import Evaluation, Job, Rollout
 from solo.sim.threads import stepping_threads
@@ -243,12 +243,7 @@ def open_results(folder: Path, config: Mapping[str, Any]) -> Iterator[None]:
         (folder / CELLS).mkdir(exist_ok=True)
         path = folder / CONFIG
         if path.exists():
-            found = read_json(path, _MEND)
-            for key, here, there in _differences(config, found):
-                raise SoloError(
-                    f"{str(folder)!r} holds another evaluation: {key} is {there} "
-                    f"there and {here} here. Choose another --output."
-                )
+            check_same(folder, "evaluation", read_json(path, _MEND), config)
         else:
             write_json(path, config)
         yield
@@ -274,18 +269,6 @@ def read_job(folder: Path, cell: Cell, rollouts: int) -> Job | None:
 
 
 _MEND = "Delete it to run its part again, or choose another --output."
-
-
-def _differences(
-    here: Any, there: Any, path: str = ""
-) -> Iterator[tuple[str, object, object]]:
-    """Paths at which two JSON values differ, with both values."""
-    if isinstance(here, Mapping) and isinstance(there, Mapping):
-        for key in dict.fromkeys((*here, *there)):
-            inner = f"{path}.{key}" if path else str(key)
-            yield from _differences(here.get(key), there.get(key), inner)
-    elif here != there:
-        yield path, here, there
 
 
 def _versions() -> dict[str, str]:

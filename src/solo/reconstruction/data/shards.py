@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from solo.errors import SoloError
-from solo.files import read_json, read_npz, write_json, written_aside
+from solo.files import check_same, read_json, read_npz, write_json, written_aside
 from solo.result_files import parse
 from solo.terrains.scene import TerrainSceneCfg
 
@@ -122,13 +122,7 @@ def open_recording(folder: Path, sampler: str, config: dict[str, Any]) -> Manife
     if not (folder / MANIFEST).exists():
         return Manifest(sampler, config)
     manifest = Manifest.read(folder)
-    for key in {*manifest.config, *config}:
-        was, now = manifest.config.get(key), config.get(key)
-        if was != now:
-            raise SoloError(
-                f"{str(folder)!r} was recorded with {key} {was}, not {now}. "
-                "Use the same options to go on, or another --output."
-            )
+    check_same(folder, "recording", manifest.config, config)
     return manifest
 
 
