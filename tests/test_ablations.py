@@ -11,17 +11,17 @@ import pytest
 from PIL import Image
 
 from solo import ablations
+from solo.ablation_cfg import AblationCfg
 from solo.ablations import (
     ABLATIONS,
     LEVEL,
-    AblationCfg,
     differences,
     make_markdown,
     run_ablation,
 )
 from solo.errors import SoloError
 from solo.evaluation.protocols import LEVELS
-from solo.pictures.ablations import draw_ablation
+from solo.pictures.training import draw_ablation
 from solo.reconstruction.networks import RECONSTRUCTORS
 from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.result_files import parse_result
@@ -29,7 +29,7 @@ from solo.results import Levels
 from solo.robots.g1 import G1
 from solo.runs.folder import CONFIG
 from solo.stages.train import train_teacher
-from solo.stages.train_cfg import TeacherCfg, TrainCfg
+from solo.stages.train_cfg import TeacherCfg
 from solo.tasks.agent_cfg import OBJECTIVES
 from solo.tasks.profiles import LAPTOP, SMOKE
 from solo.terrains import TerrainSceneCfg
@@ -90,21 +90,23 @@ def test_arms_have_names_that_exist_and_differ_in_what_they_say():
 
 def test_impossible_ablations_are_refused(tmp_path):
     good: dict[str, Any] = {
-        "train": TrainCfg(G1, SMOKE),
+        "ablation": "objectives",
         "output": tmp_path,
         "seeds": (1, 2),
-        "protocol": LEVELS,
         "teacher": tmp_path,
     }
-    AblationCfg("objectives", **good)
+    assert AblationCfg(**good).evaluation().cells == LEVELS.cells
     for changes, reason in (
         ({"seeds": (1, 1)}, "Give each once"),
         ({"students": (tmp_path,) * 3}, "3 students for 2 seeds"),
         ({"stage": "student", "students": (tmp_path,)}, "Stage 2 starts from"),
-        ({"teacher": None}, "needs a teacher"),
+        ({"ablation": "reconstructors", "stage": "student"}, "has no reconstructor"),
+        ({"iterations": 0}, "iterations is 0"),
     ):
         with pytest.raises(SoloError, match=reason):
-            AblationCfg("objectives", **{**good, **changes})
+            AblationCfg(**{**good, **changes})
+    with pytest.raises(SoloError, match="levels is"):
+        AblationCfg(**good, levels=(10,)).evaluation()
 
 
 @pytest.mark.slow
@@ -118,19 +120,18 @@ def test_an_ablation_runs_is_found_and_goes_on(tmp_path, monkeypatch):
     perception = replace(SMOKE.perception, network={"io": io, **SIZES["qr"]})
     folder = tmp_path / "ablation"
     cfg = AblationCfg(
-        "objectives",
-        TrainCfg(G1, replace(SMOKE, perception=perception), terrain=terrain),
-        folder,
-        (101,),
-        replace(
-            LEVELS,
-            terrains=("flat",),
-            levels=(0, 9),
-            difficulties=(0.0, 1.0),
-            rollouts=1,
-            limits=replace(LEVELS.limits, time_s=0.2),
-        ),
-        teacher.output,
+        ablation="objectives",
+        output=folder,
+        seeds=(101,),
+        profile=replace(SMOKE, perception=perception),
+        teacher=tmp_path / "teacher",
+        levels=(0, 9),
+        terrains=("flat",),
+        rollouts=1,
+        device="cpu",
+        robot=G1,
+        terrain=terrain,
+        protocol=replace(LEVELS, limits=replace(LEVELS.limits, time_s=0.2)),
     )
     result = run_ablation(cfg, num_failures=0)
     assert set(result["arms"]) == {"ta-mse", "ppo"}
@@ -159,4 +160,4 @@ def test_an_ablation_runs_is_found_and_goes_on(tmp_path, monkeypatch):
     assert len(resumed) == 1
 
     with pytest.raises(SoloError, match="iterations is 2 there and 9 here"):
-        run_ablation(replace(cfg, train=replace(cfg.train, iterations=9)))
+        run_ablation(replace(cfg, iterations=9))

@@ -47,7 +47,7 @@ ALLOWED = {
     "reconstruction": WORLD | {"motions", "networks"},
     "evaluation": WORLD | LEARNING | {"deploy", "export", "pictures"},
     "bundles": set(),
-    "report": {"evaluation"},
+    "report": {"evaluation", "pictures"},
     "deploy": set(),
     "export": {"networks", "reconstruction", "robots", "sensors", "deploy"},
     "pictures": WORLD | {"motions"},
@@ -58,6 +58,7 @@ ALLOWED = {
     "cli": WORLD
     | LEARNING
     | {
+        "ablation_cfg",
         "ablations",
         "mjlab_tasks",
         "evaluation",

@@ -19,26 +19,23 @@ folder, and a last call with all of them collects.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from solo.ablation_cfg import AblationCfg
 from solo.envs.observations_cfg import Stage
-from solo.errors import SoloError
-from solo.evaluation.curriculum import TAG
-from solo.evaluation.levels import compare, evaluate_one
-from solo.evaluation.metrics import mean_std
+from solo.evaluation.comparisons import compare, evaluate_one
 from solo.evaluation.policies import open_policy
-from solo.evaluation.protocols import Protocol
-from solo.files import read_json, write_json, written_aside
-from solo.pictures.ablations import draw_ablation
+from solo.files import check_same, read_json, write_json, written_aside
+from solo.pictures.training import draw_ablation
 from solo.result_files import RESULT, write_result
-from solo.results import Evaluation, Mean
+from solo.results import LEVEL_TAG, Evaluation, Mean
 from solo.runs.folder import checkpoints
 from solo.stages.curves import read_curves
 from solo.stages.train import train_perceptive, train_student
-from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TrainCfg
-from solo.tasks.profiles import Profile
+from solo.stages.train_cfg import PerceptiveCfg, StudentCfg
+from solo.tasks.profiles import Profile, get_profile
 
 SETTINGS, TABLE, FIGURE = "ablation.json", "table.md", "figure.png"
 """Files of an ablation, beside `RESULT`."""
@@ -103,58 +100,6 @@ ABLATIONS: dict[str, tuple[Arm, ...]] = {
 """Name to its arms; the others are compared with the first."""
 
 
-@dataclass(frozen=True)
-class AblationCfg:
-    """An ablation to run."""
-
-    name: str
-    """Key of `ABLATIONS`."""
-    train: TrainCfg
-    """Of the arms, with a `Profile`; ``seed`` is not used."""
-    output: Path
-    """Folder of the ablation."""
-    seeds: tuple[int, ...]
-    protocol: Protocol
-    """Evaluation of each arm."""
-    teacher: Path | None = None
-    """Run folder or checkpoint of stage 1."""
-    stage: Stage = "perceptive"
-    """What the arms are trainings of: "student" or "perceptive"."""
-    students: tuple[Path, ...] = ()
-    """Students that the arms of each seed start from; one for each seed, or one for
-    all. If there are none, they are trained."""
-    start_iterations: int | None = None
-    """Other length of their training than the profile's."""
-
-    def __post_init__(self) -> None:
-        counts = (0, 1, len(self.seeds))
-        if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
-            raise SoloError(f"The seeds are {self.seeds}. Give each once.")
-        if len(self.students) not in counts:
-            raise SoloError(
-                f"There are {len(self.students)} students for {len(self.seeds)} seeds. "
-                "Give one for each seed, one for all, or none."
-            )
-        if self.stage == "student" and (self.name == "reconstructors" or self.students):
-            raise SoloError(
-                "Stage 2 starts from a teacher and has no reconstructor. Leave out "
-                "--stage student."
-            )
-        if self.teacher is None and not self.students:
-            raise SoloError("The ablation needs a teacher, or students to start from.")
-
-    @property
-    def profile(self) -> Profile:
-        """Sizes of the arms."""
-        assert isinstance(self.train.profile, Profile)
-        return self.train.profile
-
-    @property
-    def arms(self) -> tuple[Arm, ...]:
-        """All arms, the one that others are compared with first."""
-        return ABLATIONS[self.name]
-
-
 def run_ablation(cfg: AblationCfg, **settings: Any) -> dict[str, Any]:
     """Train and evaluate what is missing, then compare; see the head of this file.
 
@@ -169,20 +114,20 @@ def run_ablation(cfg: AblationCfg, **settings: Any) -> dict[str, Any]:
         SoloError: The folder holds another ablation, or something cannot be read.
         KeyboardInterrupt: A training was stopped; the same call goes on.
     """
-    output = cfg.output
+    output, arms = cfg.output, ABLATIONS[cfg.ablation]
     _check_settings(cfg)
-    found: dict[str, list[Evaluation]] = {arm.name: [] for arm in cfg.arms}
-    levels: dict[str, list[float]] = {arm.name: [] for arm in cfg.arms}
+    found: dict[str, list[Evaluation]] = {arm.name: [] for arm in arms}
+    levels: dict[str, list[float]] = {arm.name: [] for arm in arms}
     for index, seed in enumerate(cfg.seeds):
         start = cfg.teacher
         if cfg.students:
             start = cfg.students[index % len(cfg.students)]
         elif cfg.stage == "perceptive":
             start = _train_start(cfg, seed)
-        for arm in cfg.arms:
+        for arm in arms:
             run = _train_arm(cfg, arm, seed, start)
             found[arm.name].append(_evaluate(cfg, run, settings))
-            if (curve := read_curves(run, (TAG,)).get(TAG)) is not None:
+            if (curve := read_curves(run, (LEVEL_TAG,)).get(LEVEL_TAG)) is not None:
                 levels[arm.name].append(curve.last_mean())
     table = make_table(found, levels)
     first, *others = found
@@ -211,18 +156,26 @@ def run_ablation(cfg: AblationCfg, **settings: Any) -> dict[str, Any]:
 
 def _settings(cfg: AblationCfg) -> dict[str, Any]:
     """What all seeds of an ablation must have in common."""
+    profile, protocol = _profile(cfg), cfg.evaluation()
     return {
-        "ablation": cfg.name,
+        "ablation": cfg.ablation,
         "stage": cfg.stage,
-        "profile": cfg.profile.name,
-        "iterations": _iterations(cfg.train, cfg.stage),
+        "profile": profile.name,
+        "iterations": cfg.iterations or profile.stage(cfg.stage).iterations,
         "start_iterations": cfg.start_iterations,
-        "num_envs": cfg.train.num_envs,
-        "teacher": None if cfg.teacher is None else str(cfg.teacher),
-        "terrains": list(cfg.protocol.terrains),
-        "difficulties": list(cfg.protocol.difficulties),
-        "rollouts": cfg.protocol.rollouts,
+        "num_envs": cfg.num_envs,
+        "teacher": str(cfg.teacher),
+        "terrains": list(protocol.terrains),
+        "difficulties": list(protocol.difficulties),
+        "rollouts": protocol.rollouts,
     }
+
+
+def _profile(cfg: AblationCfg) -> Profile:
+    """Sizes of the trainings."""
+    if isinstance(cfg.profile, Profile):
+        return cfg.profile
+    return get_profile(cfg.profile or ("laptop" if cfg.device == "cpu" else "reduced"))
 
 
 def _check_settings(cfg: AblationCfg) -> None:
@@ -232,29 +185,19 @@ def _check_settings(cfg: AblationCfg) -> None:
         write_json(path, here)
         return
     there = read_json(path, "Choose another --output.")
-    for key, value in here.items():
-        if there.get(key) != value:
-            raise SoloError(
-                f"{str(path.parent)!r} holds another ablation: {key} is "
-                f"{there.get(key)!r} there and {value!r} here. Choose another --output."
-            )
-
-
-def _iterations(run: TrainCfg, stage: Stage) -> int:
-    assert isinstance(run.profile, Profile)
-    return run.iterations or run.profile.stage(stage).iterations
+    check_same(cfg.output, "ablation", there, here)
 
 
 def _train_start(cfg: AblationCfg, seed: int) -> Path:
-    options = _options(cfg, f"start-{seed}", seed, cfg.profile)
+    options = _options(cfg, f"start-{seed}", seed, _profile(cfg))
     options["iterations"] = cfg.start_iterations
     run = StudentCfg(**options, teacher=cfg.teacher, objective=START_OBJECTIVE)
     return _finish(run, "student")
 
 
-def _train_arm(cfg: AblationCfg, arm: Arm, seed: int, start: Path | None) -> Path:
+def _train_arm(cfg: AblationCfg, arm: Arm, seed: int, start: Path) -> Path:
     name = f"{_slug(arm.name)}-{seed}"
-    options = _options(cfg, name, seed, arm.change(cfg.profile))
+    options = _options(cfg, name, seed, arm.change(_profile(cfg)))
     options["objective"] = arm.objective
     if cfg.stage == "student":
         return _finish(StudentCfg(**options, teacher=start), cfg.stage)
@@ -266,19 +209,26 @@ def _options(
     cfg: AblationCfg, name: str, seed: int, profile: Profile
 ) -> dict[str, Any]:
     """What the trainings of an ablation have in common, and the name of one."""
-    shared = {f.name: getattr(cfg.train, f.name) for f in fields(TrainCfg)}
-    return {**shared, "output": cfg.output / name, "seed": seed, "profile": profile}
+    shared = ("robot", "device", "num_envs", "iterations", "terrain")
+    return {
+        **{field: getattr(cfg, field) for field in shared},
+        "output": cfg.output / name,
+        "seed": seed,
+        "profile": profile,
+    }
 
 
 def _finish(run: StudentCfg | PerceptiveCfg, stage: Stage) -> Path:
     """Train a run to its end, if it is not there yet; its folder."""
     assert run.output is not None
-    done, last = checkpoints(run.output), _iterations(run, stage) - 1
+    assert isinstance(run.profile, Profile)
+    iterations = run.iterations or run.profile.stage(stage).iterations
+    done, last = checkpoints(run.output), iterations - 1
     if run.output / f"model_{last}.pt" in done:
         print(f"{run.output.name}: found.")
         return run.output
     if done:
-        run = type(run)(resume=run.output, iterations=last + 1, device=run.device)
+        run = type(run)(resume=run.output, iterations=iterations, device=run.device)
     train = train_student if isinstance(run, StudentCfg) else train_perceptive
     summary = train(run)  # type: ignore[arg-type] - Each has its own.
     if summary["stopped"]:
@@ -288,7 +238,7 @@ def _finish(run: StudentCfg | PerceptiveCfg, stage: Stage) -> Path:
 
 def _evaluate(cfg: AblationCfg, run: Path, settings: Mapping[str, Any]) -> Evaluation:
     source, folder = open_policy(str(run)), f"eval/{run.name}"
-    found = evaluate_one(cfg.protocol, source, cfg.output, folder, **settings)
+    found = evaluate_one(cfg.evaluation(), source, cfg.output, folder, **settings)
     assert found.summary is not None
     print(f"{run.name}: {100 * found.summary.success.rate:.1f} % of all rollouts.")
     aggregates = {"all": found.summary.success, **found.aggregates}
@@ -325,7 +275,7 @@ def make_table(
 def differences(table: Table, first: str, other: str) -> dict[str, Mean]:
     """For each column the first arm minus another one, taken per seed."""
     return {
-        column: mean_std(
+        column: Mean.of(
             [a - b for a, b in zip(values, table[other][column], strict=True)]
         )
         for column, values in table[first].items()
@@ -349,7 +299,7 @@ def make_markdown(table: Table, seeds: Sequence[int]) -> str:
     ]
     changes = [differences(table, first, other) for other in others]
     for column in table[first]:
-        arms = [_spread(mean_std(table[arm][column])) for arm in table]
+        arms = [str(Mean.of(table[arm][column])) for arm in table]
         lines += [
             f"| {_title(column)} | "
             + " | ".join([*arms, *(_change(one[column]) for one in changes)])
@@ -361,11 +311,6 @@ def make_markdown(table: Table, seeds: Sequence[int]) -> str:
 def _title(column: str) -> str:
     name = column.removeprefix("top/")
     return name if name == column else f"level 9, {name}"
-
-
-def _spread(value: Mean) -> str:
-    spread = "" if value.std is None else f" ± {value.std:.2f}"
-    return f"{value.mean:.2f}{spread}"
 
 
 def _change(value: Mean) -> str:

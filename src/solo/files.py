@@ -146,3 +146,34 @@ def owned_folder(folder: Path) -> Iterator[None]:
                 "choose another --output."
             ) from None
         yield
+
+
+def check_same(folder: Path, what: str, there: Any, here: Any) -> None:
+    """Refuse to go on in a folder that something else was begun in.
+
+    Args:
+        folder: The folder.
+        what: What it holds, such as ``evaluation``.
+        there: Settings found in it, as JSON has them.
+        here: The settings to go on with.
+
+    Raises:
+        SoloError: They differ; the message names the first difference.
+    """
+    for key, found, wanted in _differences(there, here):
+        raise SoloError(
+            f"{str(folder)!r} holds another {what}: {key} is {found} there and "
+            f"{wanted} here. Give the same options, or choose another --output."
+        )
+
+
+def _differences(
+    there: Any, here: Any, path: str = ""
+) -> Iterator[tuple[str, object, object]]:
+    """Paths at which two JSON values differ, with both values."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in dict.fromkeys((*there, *here)):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _differences(there.get(key), here.get(key), inner)
+    elif there != here:
+        yield path, there, here

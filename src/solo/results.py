@@ -9,13 +9,18 @@ Every number is defined in ``docs/metrics.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
+import numpy as np
+
 MAP_ERROR = "height_map_l1_m"
 """Measure of policies that reconstruct the ground."""
 
+LEVEL_TAG = "Curriculum/terrain_levels/mean"
+"""Curve in the log of a training: mean curriculum level of all robots."""
 
 METHOD_TITLES = {
     "qr": "QR",
@@ -64,11 +69,27 @@ class Rate:
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean and sample standard deviation, which a single value has not."""
+    """Mean and sample standard deviation, which a single value has not.
+
+    The deviation divides by n - 1, as the paper's does: 64 episodes each of three seeds
+    give 97.92 +- 3.61 % with 100, 100 and 93.75 %.
+    """
 
     mean: float | None
     std: float | None = None
     count: int | None = None
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Mean:
+        """Of some values; there may be none."""
+        array, num = np.asarray(values, dtype=np.float64), len(values)
+        mean = float(array.mean()) if num else None
+        return Mean(mean, float(array.std(ddof=1)) if num > 1 else None, num)
+
+    def __str__(self) -> str:
+        """For tables, with two digits."""
+        spread = "" if self.std is None else f" ± {self.std:.2f}"
+        return f"{self.mean:.2f}{spread}"
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -158,8 +179,17 @@ class MapErrors:
     steps: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """How long something took; env steps are control steps of one robot."""
+
+    wall_time_s: float = 0.0
+    env_steps: int = 0
+    env_steps_per_s: float = 0.0
+
+
 @dataclass(frozen=True)
-class Job:
+class Job(Timed):
     """The result of one job: all rollouts on one terrain at one difficulty."""
 
     name: str
@@ -171,9 +201,6 @@ class Job:
     level: int | None = None
     patch_m: float | None = None
     steps: int = 0
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     setting: dict[str, Any] = field(default_factory=dict)
     """What else the protocol says of the job, such as the legs of a stage."""
     rollouts: tuple[Rollout, ...] = ()
@@ -235,7 +262,7 @@ class RouteSummary:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Timed):
     """One policy in one protocol."""
 
     protocol: dict[str, Any]
@@ -247,9 +274,6 @@ class Evaluation:
     route: RouteSummary | None = None
     condition: dict[str, Any] | None = None
     versions: dict[str, str] = field(default_factory=dict)
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     kind: Literal["evaluation"] = "evaluation"
 
     def __post_init__(self) -> None:
@@ -268,15 +292,12 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(Timed):
     """One or two sets of policies over ten levels."""
 
     first: tuple[Evaluation, ...]
     second: tuple[Evaluation, ...] = ()
     paired: dict[str, Pair] = field(default_factory=dict)
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     kind: Literal["levels"] = "levels"
 
     def __post_init__(self) -> None:
@@ -296,7 +317,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class ConditionRow:
+class ConditionRow(Timed):
     """A policy under one condition; ``failures`` are relative to the whole result."""
 
     name: str
@@ -307,9 +328,6 @@ class ConditionRow:
     worst: Worst | None = None
     measures: dict[str, float | None] = field(default_factory=dict)
     cost: Cost | None = None
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     cells: tuple[Job, ...] = ()
 
     def __post_init__(self) -> None:
@@ -318,16 +336,13 @@ class ConditionRow:
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(Timed):
     """A protocol under one condition after the other."""
 
     protocol: dict[str, Any]
     policy: dict[str, Any]
     conditions: tuple[ConditionRow, ...]
     versions: dict[str, str] = field(default_factory=dict)
-    wall_time_s: float = 0.0
-    env_steps: int = 0
-    env_steps_per_s: float = 0.0
     kind: Literal["robustness"] = "robustness"
 
     def __post_init__(self) -> None:

@@ -79,10 +79,11 @@ def test_a_bundle_walks_without_opengl(
     monkeypatch.setattr(bundles, "shipped_bundle", bundle_path)
     assert main([*WALK, "--output", str(tmp_path)]) == 0
     written = sorted(path.name for path in tmp_path.iterdir())
-    assert written == ["demo.png", "summary.json"]
+    assert written == ["demo.gif", "demo.png", "summary.json"]
     check_picture(tmp_path / "demo.png")
     assert "libegl1" in capsys.readouterr().out
     summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["has_3d_view"] is False
     assert summary["difficulty"] == SHIPPED_DIFFICULTY
 
 

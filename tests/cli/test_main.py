@@ -29,7 +29,7 @@ def assert_one_clear_line(err: str, *parts: str) -> None:
 def test_help_lists_every_verb(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for verb, (_, line) in VERBS.items():
+    for verb, line in VERBS.items():
         assert f"  {verb}" in out
         assert line in out
 
@@ -135,12 +135,12 @@ def test_missing_extra_is_one_clear_line(monkeypatch, capsys):
 
 
 def test_interrupt_ends_with_the_shells_code(monkeypatch, capsys):
-    from solo.cli.terrains import ListTerrains
+    from solo.cli.terrains import TerrainsList
 
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ListTerrains, "run", interrupted)
+    monkeypatch.setattr(TerrainsList, "run", interrupted)
     code, _, err = run(capsys, "terrains", "list")
     assert code == 130
     assert "Traceback" not in err

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from solo.cli.play import Play, pick_difficulty
+from solo.cli.play import Play
 from solo.errors import SoloError
 from solo.gl import INSTALL_HINT, NoGraphicsError, has_gl
 from solo.pictures import images
@@ -46,11 +46,11 @@ def test_depth_is_bright_when_near_and_black_when_missing():
 
 
 def test_the_shipped_policy_is_shown_where_it_can_walk():
-    assert pick_difficulty("shipped", "course", None) == 0.3
-    assert pick_difficulty("runs/a", "course", None) == 1.0
-    assert pick_difficulty("shipped", "training", None) is None
-    assert pick_difficulty("shipped", "gap", 0.5) == 0.5
-    assert pick_difficulty("runs/a", "gap", None, level=9) == 1.0
+    assert Play("shipped").pick_difficulty() == 0.3
+    assert Play("runs/a").pick_difficulty() == 1.0
+    assert Play("shipped", "training").pick_difficulty() is None
+    assert Play("shipped", "gap", 0.5).pick_difficulty() == 0.5
+    assert Play("runs/a", "gap", level=9).pick_difficulty() == 1.0
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 from rich.table import Table
 
-from solo.cli.tables import print_table
+from solo.cli import print_table
 
 
 def test_no_heading_is_cut_on_a_narrow_screen(capsys, monkeypatch):

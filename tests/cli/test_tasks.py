@@ -8,7 +8,7 @@ import pytest
 from mjlab.managers.observation_manager import ObservationTermCfg
 from mjlab.tasks.registry import load_env_cfg
 
-from solo.cli.tasks import PURPOSES, ListTasks, group_shapes
+from solo.cli.tasks import PURPOSES, Tasks, group_shapes
 from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.make import make_env
 from solo.mjlab_tasks import TASKS
@@ -16,7 +16,7 @@ from solo.terrains import TerrainSceneCfg
 
 
 def test_every_task_is_listed(capsys: pytest.CaptureFixture[str]):
-    result = ListTasks().run()
+    result = Tasks().run()
     out = capsys.readouterr().out
     assert [task["task"] for task in result["tasks"]] == list(TASKS)
     for task in result["tasks"]:

@@ -44,7 +44,7 @@ def test_all_stages_run_once_and_are_skipped_afterwards(tmp_path: Path, capsys):
     assert printed.count("done, skipped") == len(STEPS)
     after = {path: path.stat().st_mtime_ns for path in cfg.output.rglob("*.*")}
     assert {p for p in before if before[p] != after[p]} <= {cfg.output / ".lock"}
-    with pytest.raises(SoloError, match="started with --seed 0, not 1"):
+    with pytest.raises(SoloError, match="seed is 0 there and 1 here"):
         replace(cfg, seed=1).run()
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from solo.cli.deploy import Deploy
-from solo.cli.sim_robot import SimRobot
+from solo.cli.deploy import Deploy, SimRobot
 from solo.deploy.command import CommandCfg
 from solo.deploy.dashboard.publisher import Dashboard
 from solo.deploy.loop import CAUSES

@@ -7,24 +7,25 @@ import pytest
 from PIL import Image
 from torch.utils.tensorboard import SummaryWriter
 
+from solo.cli.curves import read_levels
 from solo.errors import SoloError
-from solo.evaluation.curriculum import TAG, read_curve, read_curves
 from solo.files import write_json
-from solo.pictures.curves import band, draw_curriculum, smooth
+from solo.pictures.training import band, draw_curriculum, smooth
+from solo.results import LEVEL_TAG
 from solo.stages.curves import group_runs
 
 
 def write(folder, values, first=0, wall_time=1000.0):
     writer = SummaryWriter(str(folder), filename_suffix=f".{first}.{wall_time}")
     for i, value in enumerate(values):
-        writer.add_scalar(TAG, value, first + i, walltime=wall_time + i)
+        writer.add_scalar(LEVEL_TAG, value, first + i, walltime=wall_time + i)
     writer.close()
 
 
 def test_a_curve_is_read_whole(tmp_path):
     write(tmp_path / "run", np.linspace(0.0, 5.0, 20_00))
-    curve = read_curve(tmp_path / "run")
-    assert curve.name == "run"
+    curve = read_levels(tmp_path / "run", "TA-MSE")
+    assert curve.name == "TA-MSE"
     assert len(curve.levels) == 2000
     assert curve.final_level == pytest.approx(5.0 * 0.95, abs=0.01)
 
@@ -32,24 +33,23 @@ def test_a_curve_is_read_whole(tmp_path):
 def test_a_resumed_run_counts_what_it_repeated_once(tmp_path):
     write(tmp_path, [1.0, 1.0, 1.0, 1.0])
     write(tmp_path, [2.0, 2.0, 2.0], first=2, wall_time=2000.0)
-    curve = read_curve(tmp_path)
+    curve = read_levels(tmp_path, "run")
     assert curve.iterations == (0, 1, 2, 3, 4)
     assert curve.levels == (1.0, 1.0, 2.0, 2.0, 2.0)
 
 
-def test_missing_curves_and_labels_are_told(tmp_path):
+def test_missing_curves_are_told(tmp_path):
     with pytest.raises(SoloError, match="no folder"):
-        read_curve(tmp_path / "nowhere")
+        read_levels(tmp_path / "nowhere", "run")
     with pytest.raises(SoloError, match="has no curve"):
-        read_curve(tmp_path)
-    with pytest.raises(SoloError, match="2 labels for 1 runs"):
-        read_curves([tmp_path], ["a", "b"])
+        read_levels(tmp_path, "run")
 
 
 def test_the_figure_has_a_line_per_run(tmp_path):
     for name in ("a", "b"):
         write(tmp_path / name, [0.0, 1.0, 2.0])
-    curves = read_curves([tmp_path / "a", tmp_path / "b"], ["PPO", "TA-MSE"])
+    names = {"a": "PPO", "b": "TA-MSE"}
+    curves = [read_levels(tmp_path / folder, name) for folder, name in names.items()]
     output = tmp_path / "curves.png"
     draw_curriculum({curve.name: [curve] for curve in curves}, 5.5, output)
     colours = {tuple(c) for c in np.asarray(Image.open(output).convert("RGB"))[::2, ::2]

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from solo.cli.eval import EvalCurriculum, EvalExtent, EvalLevels, EvalStress
+from solo.cli.curves import EvalCurriculum
+from solo.cli.eval import EvalExtent, EvalLevels, EvalStress
 from solo.cli.report import Report
 from solo.errors import SoloError
 from solo.evaluation import evaluate as module

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from solo.evaluation.metrics import (
-    mean_std,
     paired_difference,
     success_rate,
     summarise,
@@ -13,11 +12,11 @@ from solo.evaluation.metrics import (
     wilson_interval,
 )
 from solo.evaluation.protocols import LEVELS
-from solo.results import Job, Worst
+from solo.results import Job, Mean, Worst
 
 
 def job(terrain: str, level: int, successes: int, of: int = 64, error: float = 0.5):
-    rate, mean = success_rate(successes, of), mean_std([error, error])
+    rate, mean = success_rate(successes, of), Mean.of([error, error])
     measures = {"velocity_error": mean}
     return Job(f"{terrain}-{level}", rate, {}, measures, terrain, level=level)
 
@@ -46,10 +45,10 @@ def test_wilson_stays_within_zero_and_one():
 
 def test_deviation_is_the_papers():
     # Its table has 97.92 +- 3.61 % for three seeds of 64 episodes.
-    value = mean_std([100.0, 100.0, 93.75])
+    value = Mean.of([100.0, 100.0, 93.75])
     assert value.mean == pytest.approx(97.92, abs=0.005)
     assert value.std == pytest.approx(3.61, abs=0.005)
-    assert mean_std([1.0]).std is None
+    assert Mean.of([1.0]).std is None
 
 
 def test_summary_pools_jobs_and_names_the_worst():

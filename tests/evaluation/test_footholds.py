@@ -13,10 +13,10 @@ from solo.cli.eval import EvalFootholds
 from solo.errors import SoloError
 from solo.evaluation import evaluate as module
 from solo.evaluation.evaluate import describe_job, run_cell
-from solo.evaluation.footholds import describe_landings, landings_of
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import FOOTHOLDS, LimitsCfg
 from solo.evaluation.rollout import run_rollouts
+from solo.pictures.footholds import describe_landings, landings_of
 from solo.results import Landing, Outcome, Rollout
 from tests.evaluation.fake import FakeEnv, FakePolicy, Script, make_start
 

@@ -12,7 +12,7 @@ from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
 from solo.evaluation.bundle import DAMPED
 from solo.evaluation.conditions import CONDITIONS
 from solo.evaluation.metrics import LEVEL_GROUPS
-from solo.evaluation.network_policy import MEASURES as ESTIMATES
+from solo.evaluation.policies import MEASURES as ESTIMATES
 from solo.evaluation.sim_env import MEASURES
 from solo.motions.checks import LIMITS
 from solo.results import Outcome

@@ -8,8 +8,7 @@ import torch
 from tensordict import TensorDict
 
 from solo.errors import SoloError
-from solo.evaluation.network_policy import GROUPS, PerceptivePolicy
-from solo.evaluation.policies import open_policy
+from solo.evaluation.policies import PERCEPTIVE_GROUPS, PerceptivePolicy, open_policy
 from solo.evaluation.rollout import LANES
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.sensors.depth.history import DepthHistory
@@ -101,7 +100,7 @@ def test_a_run_tells_its_camera_and_the_truth_is_only_measured_with(tmp_path):
     camera = source.robot.depth_camera
     assert (camera.output_height, camera.output_width) == IO.depth_shape
     assert source.stage == source.kind == "perceptive"
-    assert source.groups == GROUPS
+    assert source.groups == PERCEPTIVE_GROUPS
     assert source.describe()["reconstructor"] == "qr"
     student, reconstructor = make_networks()
     policy = PerceptivePolicy(student, reconstructor, LANES)

@@ -11,8 +11,7 @@ import torch
 from rsl_rl.modules import RNN
 
 from solo.errors import SoloError
-from solo.evaluation.network_policy import NetworkPolicy
-from solo.evaluation.policies import RandomPolicy, open_policy
+from solo.evaluation.policies import NetworkPolicy, RandomPolicy, open_policy
 from solo.evaluation.rollout import LANES
 from tests.evaluation.fake import make_start
 from tests.evaluation.runs import write_run

@@ -11,11 +11,11 @@ import pytest
 from solo.cli.eval import EvalRobustness
 from solo.errors import SoloError
 from solo.evaluation import evaluate as module
+from solo.evaluation.comparisons import ROBUSTNESS, evaluate_robustness
 from solo.evaluation.conditions import CONDITIONS, NOMINAL
 from solo.evaluation.evaluate import describe_job
 from solo.evaluation.metrics import rate_difference, success_rate
 from solo.evaluation.policies import open_policy
-from solo.evaluation.robustness import ROBUSTNESS, evaluate_robustness
 from solo.result_files import parse_result
 from solo.results import Outcome, Rollout
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from solo.evaluation.failures import RecordedEnv
-from solo.evaluation.legs import move
+from solo.evaluation.mdp import move
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import LimitsCfg, Start
 from solo.evaluation.rollout import run_rollouts

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from solo.errors import SoloError
-from solo.evaluation.commands import steer
+from solo.evaluation.mdp import steer
 from solo.evaluation.strips import COURSE, ISOLATED, count_progress, element_at
 from solo.results import Outcome, Rollout
 from solo.terrains.strips.strip import Element
@@ -17,12 +17,11 @@ from solo.terrains.strips.strip import Element
 ELEMENTS = (Element("stairs", 1.0, 2.0), Element("gap", 3.0, 3.5))
 
 
-def steered(lateral_m: float, heading_deg: float, look_ahead_m: float = 2.0):
+def steered(lateral_m: float, heading_deg: float):
     speed, heading = steer(
         torch.tensor([lateral_m]),
         torch.tensor([math.radians(heading_deg)]),
         torch.tensor([0.8]),
-        look_ahead_m,
     )
     return speed.item(), math.degrees(heading.item())
 

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from solo.bench.policy import PolicyBenchCfg, bench_policy
+from solo.bench.cfg import PolicyBenchCfg
+from solo.bench.policy import bench_policy
 from solo.cli.bench import BenchPolicy
 from solo.errors import SoloError
 
@@ -20,7 +21,7 @@ KEYS = {
 
 
 def test_the_result_has_its_keys():
-    cfg = PolicyBenchCfg(bundle_path(), 20, 10, rounds=2, threads=(1,))
+    cfg = PolicyBenchCfg(bundle_path(), 20, threads=(1,), rounds=2)
     result = bench_policy(cfg)
     assert set(result) >= KEYS
     assert set(result["threads"]["1"]) >= KEYS - {"bundle_bytes"}

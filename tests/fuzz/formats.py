@@ -22,7 +22,7 @@ import yaml
 
 from solo.bundles import shipped_teacher
 from solo.checkpoints import read_checkpoint, write_checkpoint
-from solo.cli.train_curves import _num_envs
+from solo.cli.curves import _num_envs
 from solo.deploy.bundle.load import load_bundle
 from solo.deploy.replay import Recording, ReplayCamera, replay
 from solo.errors import SoloError
@@ -31,9 +31,9 @@ from solo.files import write_json
 from solo.motions.catalogue import make_clip
 from solo.motions.files import load_clip, save_clip
 from solo.reconstruction.cfg import FitCfg
-from solo.reconstruction.checkpoint import load
 from solo.reconstruction.data.shards import MANIFEST, Manifest, checksum
 from solo.reconstruction.data.windows import WindowSet
+from solo.reconstruction.offline import load
 from solo.report.page import write_report
 from solo.report.read import read_results
 from solo.robots.g1 import G1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from solo.cli.motions import CheckMotions, MakeMotions, ShowMotion
+from solo.cli.motions import MotionsCheck, MotionsMake, MotionsShow
 from solo.errors import SoloError
 from solo.gl import has_gl
 from solo.motions.catalogue import clip_names
@@ -22,14 +22,14 @@ needs_gl = pytest.mark.skipif(not has_gl(), reason="no OpenGL library")
 
 @pytest.mark.slow
 def test_made_clips_can_be_read_and_checked(tmp_path, capsys):
-    result = MakeMotions(output=tmp_path / "clips").run()
+    result = MotionsMake(output=tmp_path / "clips").run()
     assert sorted(p.stem for p in (tmp_path / "clips").iterdir()) == sorted(
         clip_names()
     )
     assert "22 clips" in capsys.readouterr().out
     json.dumps(result)
     path = tmp_path / "clips" / "turn_left_0.70.npz"
-    checked = CheckMotions(files=(path,)).run()
+    checked = MotionsCheck(files=(path,)).run()
     made = next(c for c in result["clips"] if c["name"] == "turn_left_0.70")
     assert checked["clips"] == [made]
 
@@ -44,23 +44,23 @@ def test_check_prints_what_is_poor_and_refuses_what_is_unusable(
     up = np.array([0.0, 0.0, 0.02])
     poor = type(clip)(**{**fields, "root_pos_w": clip.root_pos_w + up})
     save_clip(poor, tmp_path / "poor.npz")
-    CheckMotions(files=(tmp_path / "poor.npz",)).run()
+    MotionsCheck(files=(tmp_path / "poor.npz",)).run()
     assert "20.0!" in capsys.readouterr().out
     far = type(clip)(**{**fields, "root_pos_w": clip.root_pos_w + 10.0 * up})
     save_clip(far, tmp_path / "far.npz")
     with pytest.raises(SoloError, match="cannot be used: ground is 200 mm"):
-        CheckMotions(files=(tmp_path / "far.npz",)).run()
+        MotionsCheck(files=(tmp_path / "far.npz",)).run()
 
 
 @needs_gl
 @pytest.mark.slow
 def test_show_draws_a_strip_and_a_movie(tmp_path):
-    ShowMotion("walk_forward_0.90", tmp_path / "a.png").run()
+    MotionsShow("walk_forward_0.90", tmp_path / "a.png").run()
     strip = np.asarray(Image.open(tmp_path / "a.png"), dtype=float)
     panels = np.split(strip, 8, axis=1)
     # Poses differ, while the ground and the sky stay as they are.
     assert all(np.abs(a - b).max() > 50 for a, b in itertools.pairwise(panels))
-    ShowMotion("walk_forward_0.90", tmp_path / "a.gif").run()
+    MotionsShow("walk_forward_0.90", tmp_path / "a.gif").run()
     with Image.open(tmp_path / "a.gif") as movie:
         # One period of 1 s in real time.
         assert getattr(movie, "n_frames", 1) == 25
@@ -69,19 +69,19 @@ def test_show_draws_a_strip_and_a_movie(tmp_path):
 
 def test_show_refuses_what_it_cannot_do(tmp_path):
     with pytest.raises(SoloError, match=r"\.mp4"):
-        ShowMotion("stand", tmp_path / "a.mp4").run()
+        MotionsShow("stand", tmp_path / "a.mp4").run()
     with pytest.raises(SoloError, match="folder"):
-        ShowMotion("stand", tmp_path / "no" / "a.png").run()
+        MotionsShow("stand", tmp_path / "no" / "a.png").run()
     with pytest.raises(SoloError, match="Unknown motion 'moonwalk'"):
-        ShowMotion("moonwalk", tmp_path / "a.png").run()
+        MotionsShow("moonwalk", tmp_path / "a.png").run()
     with pytest.raises(SoloError, match="no motion file"):
-        ShowMotion("gone.csv", tmp_path / "a.png").run()
+        MotionsShow("gone.csv", tmp_path / "a.png").run()
 
 
 def test_make_refuses_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SoloError, match="Cannot create the folder"):
-        MakeMotions(output=tmp_path / "file").run()
+        MotionsMake(output=tmp_path / "file").run()
 
 
 def test_a_saved_clip_is_what_training_makes(clips, tmp_path):

@@ -12,7 +12,6 @@ import torch
 from solo.errors import SoloError
 from solo.pictures.recon import write_pictures
 from solo.reconstruction.cfg import FitCfg
-from solo.reconstruction.checkpoint import load, make_model
 from solo.reconstruction.comparison import (
     as_predict,
     compare,
@@ -26,6 +25,8 @@ from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.offline import (
     batch_indices,
     fit,
+    load,
+    make_model,
     pick_cells,
     pick_steps,
     pick_windows,

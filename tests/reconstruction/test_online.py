@@ -351,7 +351,7 @@ def test_the_student_sees_the_blurred_velocity_where_there_is_one():
 
 
 def test_warm_up_without_updates_is_refused():
-    with pytest.raises(ValueError, match="2 iterations of warm-up with 0 updates"):
+    with pytest.raises(SoloError, match="warm_up_updates is 0"):
         ReconstructionLearnerCfg(warm_up_iterations=2)
 
 

@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from solo.cli.recon import (
-    CollectRecon,
-    CompareRecon,
-    RunRecon,
-    TrainRecon,
+    ReconCollect,
+    ReconCompare,
+    ReconRun,
+    ReconTrain,
     make_sampler,
 )
 from solo.errors import SoloError
@@ -27,34 +27,34 @@ from tests.evaluation.runs import write_run
 
 def test_wrong_options_are_refused_before_any_work(tmp_path):
     with pytest.raises(SoloError, match="no policy 'teacher'"):
-        CollectRecon(policy="teacher").run()
+        ReconCollect(policy="teacher").run()
     with pytest.raises(SoloError, match="frames is 0"):
-        CollectRecon(frames=0, output=tmp_path).run()
+        ReconCollect(frames=0, output=tmp_path).run()
     with pytest.raises(SoloError, match="no recording in"):
-        CompareRecon(data=tmp_path, output=tmp_path / "runs").run()
+        ReconCompare(data=tmp_path, output=tmp_path / "runs").run()
     manifest = {"format": FORMAT, "sampler": "none", "config": {}, "shards": {}}
     (tmp_path / "train").mkdir()
     write_json(tmp_path / "train" / MANIFEST, manifest)
     with pytest.raises(SoloError, match="Unknown method 'unet'"):
-        TrainRecon(method="unet", data=tmp_path).run()
+        ReconTrain(method="unet", data=tmp_path).run()
     with pytest.raises(SoloError, match="Unknown method 'unet'"):
-        CompareRecon(methods=("start", "unet"), data=tmp_path).run()
+        ReconCompare(methods=("start", "unet"), data=tmp_path).run()
     assert list(tmp_path.iterdir()) == [tmp_path / "train"]
 
 
 def test_one_command_records_all_splits_then_compares(tmp_path, monkeypatch):
     calls = []
-    for verb in (CollectRecon, CompareRecon):
+    for verb in (ReconCollect, ReconCompare):
         monkeypatch.setattr(verb, "run", lambda self: calls.append(self))
     with pytest.raises(SoloError, match="Unknown method 'unet'"):
-        RunRecon(methods=("unet",), data=tmp_path).run()
+        ReconRun(methods=("unet",), data=tmp_path).run()
     assert not calls
-    RunRecon(profile="reduced", clean=True, data=tmp_path).run()
+    ReconRun(profile="reduced", clean=True, data=tmp_path).run()
     assert [call.split for call in calls[:3]] == ["train", "eval", "extent"]
     for call in calls[:3]:
         assert (call.profile, call.clean, call.output) == ("reduced", True, tmp_path)
         assert (call.frames, call.terrain_seeds) == (249_000, (0, 1, 2, 3))
-    assert isinstance(calls[3], RunRecon)
+    assert isinstance(calls[3], ReconRun)
 
 
 def test_the_camera_has_the_size_of_the_profile_and_errors_unless_clean():
@@ -73,7 +73,7 @@ def test_a_teacher_can_be_the_sampler(tmp_path):
     run = write_run(tmp_path / "run", "teacher")
     # Not a whole block of robots, and episodes that end in between.
     options = {"frames": 1, "robots": 5, "steps": 40, "terrain_seeds": (0,)}
-    collect = CollectRecon(
+    collect = ReconCollect(
         **options, policy=str(run), output=tmp_path / "data", profile="laptop"
     )
     manifest = collect.run()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solo.evaluation.evaluate import describe_job, gather
-from solo.evaluation.folder import describe
+from solo.evaluation.evaluate import describe, describe_job, gather
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import STRESS
 from solo.result_files import to_json

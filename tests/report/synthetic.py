@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from solo.evaluation.evaluate import describe_job, gather, without_rollouts
-from solo.evaluation.folder import describe
-from solo.evaluation.metrics import mean_std, paired_difference, summarise_levels
+from solo.evaluation.comparisons import without_rollouts
+from solo.evaluation.evaluate import describe, describe_job, gather
+from solo.evaluation.metrics import paired_difference, summarise_levels
 from solo.evaluation.policies import open_policy
 from solo.evaluation.protocols import EXTENT, LEVELS, Cell, Protocol
 from solo.files import write_json
 from solo.result_files import to_json
-from solo.results import Evaluation, Levels, Outcome, Rollout
+from solo.results import Evaluation, Levels, Mean, Outcome, Rollout
 
 Chance = Callable[[Cell], float]
 
@@ -229,7 +229,7 @@ def route(stress: dict[str, Any]) -> dict[str, Any]:
                       "high": 0.81},
         "falls": falls, "incidents": falls, "falls_per_km": falls / 1.8,
         "mean_distance_between_falls_m": 1800.0 / falls,
-        "first_m": asdict(mean_std([300.0, 120.0, 300.0, 40.0, 210.0, 300.0])),
+        "first_m": asdict(Mean.of([300.0, 120.0, 300.0, 40.0, 210.0, 300.0])),
         "longest_m": 300.0,
         "height_map_l1_m": [
             {"from_m": 10.0 * k, "mean": 0.02 + 0.01 * float(rng.random()), "steps": 9}

@@ -233,7 +233,7 @@ def test_a_missing_teacher_gets_one_line(tmp_path):
 
 
 def test_curves_are_drawn_and_kept_small(teacher, tmp_path):
-    from solo.cli.train_curves import TrainCurves
+    from solo.cli.curves import TrainCurves
 
     folder = teacher[0].output
     picture, log = tmp_path / "curves.png", tmp_path / "log"

@@ -8,7 +8,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from solo.cli.terrains import ListTerrains, ShowTerrains
+from solo.cli.terrains import TerrainsList, TerrainsShow
 from solo.errors import SoloError
 from solo.terrains import VARIANTS, HeightGrid
 from solo.terrains.contact_sheet import draw_relief
@@ -17,7 +17,7 @@ from solo.terrains.contact_sheet import draw_relief
 def test_list_prints_and_returns_every_variant(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    listed = ListTerrains().run()["terrains"]
+    listed = TerrainsList().run()["terrains"]
     assert [entry["name"] for entry in listed] == list(VARIANTS)
     printed = capsys.readouterr().out
     assert all(name in printed for name in VARIANTS)
@@ -25,7 +25,7 @@ def test_list_prints_and_returns_every_variant(
 
 def test_show_writes_one_png_and_nothing_else(tmp_path: Path) -> None:
     output = tmp_path / "two.png"
-    result = ShowTerrains(0.5, ("gap", "stairs_up_25"), output=output).run()
+    result = TerrainsShow(0.5, ("gap", "stairs_up_25"), output=output).run()
     assert result == {
         "output": str(output),
         "difficulty": 0.5,
@@ -63,5 +63,5 @@ def test_relief_hides_what_lies_behind_a_wall() -> None:
 )
 def test_show_refuses_unusable_input_in_one_line(arguments: dict, message: str) -> None:
     with pytest.raises(SoloError, match=message) as caught:
-        ShowTerrains(**arguments).run()
+        TerrainsShow(**arguments).run()
     assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from solo.cli.terrains import ShowDepth
+from solo.cli.terrains import DepthShow
 from solo.errors import SoloError
 from solo.pictures.depth import (
     NUM_TOGETHER,
@@ -25,7 +25,7 @@ from solo.terrains.grid import HeightGrid
 
 def test_show_writes_one_png_and_says_what_is_in_it(tmp_path: Path) -> None:
     output = tmp_path / "two.png"
-    result = ShowDepth(("gap", "stairs_up_30"), 0.5, output=output).run()
+    result = DepthShow(("gap", "stairs_up_30"), 0.5, output=output).run()
     assert result["terrains"] == ["gap", "stairs_up_30"]
     assert [path.name for path in tmp_path.iterdir()] == ["two.png"]
     assert matplotlib.image.imread(output).std() > 0.05
@@ -73,4 +73,4 @@ def test_strong_end_has_no_spread_left() -> None:
 )
 def test_show_explains_what_is_wrong(arguments, message) -> None:
     with pytest.raises(SoloError, match=message):
-        ShowDepth(**arguments).run()
+        DepthShow(**arguments).run()

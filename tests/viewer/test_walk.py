@@ -15,7 +15,7 @@ from solo.errors import SoloError
 from solo.evaluation.policies import open_policy
 from solo.pictures.images import Perception, attention_colours, cell_points_w
 from solo.pictures.terrain_mesh import cut_at
-from solo.pictures.video import save_mp4, save_small_gif
+from solo.pictures.video import save_gif, save_mp4
 from solo.progress import make_progress
 from solo.sim.threads import stepping_threads
 from solo.terrains.strips.catalogue import STRIPS
@@ -155,7 +155,7 @@ def test_a_movie_is_made_small_enough(tmp_path: Path):
     path = tmp_path / "a.gif"
     sizes, lengths = [], []
     for limit in (10**6, 25_000):
-        save_small_gif(noise, path, 0.1, limit)
+        save_gif(noise, path, 0.1, limit)
         sizes.append(path.stat().st_size)
         with Image.open(path) as file:
             lengths.append(file.n_frames * file.info["duration"])
@@ -225,7 +225,7 @@ def test_an_attempt_is_recorded_to_its_end_and_counted_once(walk: Walk):
     assert last.end != "success"
     assert sum(tally.ends.values()) == 1
     assert steps * walk.step_s == pytest.approx(last.seconds + walk.step_s)
-    errors = recording.series("map_error_m")
+    errors = np.array([moment.map_error_m for moment in recording.moments])
     assert np.isfinite(errors[:10]).all()
     assert np.isnan(errors[-1])
     assert recording.frames[0][0] is recording.moments[0]

@@ -6,7 +6,10 @@ Nothing heavy is imported here, so the command line can check its options at onc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from tyro.conf import Positional, Suppress, arg
 
 from solo.errors import check_number, unknown_name
 from solo.reconstruction.cfg import ReconProfile
@@ -119,3 +122,47 @@ class MachineBenchCfg:
     def __post_init__(self) -> None:
         check_number("seconds", self.seconds, 0.02)
         check_number("work_ms", self.work_ms, 0.001)
+
+
+@dataclass(frozen=True)
+class PolicyBenchCfg:
+    """Measure a policy bundle for one robot, and torch on the same observations.
+
+    A simulated D455 streams at 60 Hz while the policy runs at its own rate. The
+    pipeline is image processing, observation, inference, checks and joint targets.
+    """
+
+    bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
+    """Policy bundle written by `solo export`."""
+    steps: int = 1000
+    """Control steps per thread count; torch does a fifth of them."""
+    threads: tuple[int, ...] = (1, 2)
+    """Thread counts to measure; the first gives the main result."""
+    provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
+    """Where the bundle runs; torch runs on the CPU."""
+    rounds: Suppress[int] = 10
+    """Turns of bundle and torch; each begins a new episode."""
+
+    def __post_init__(self) -> None:
+        check_number("steps", self.steps, 20)
+        check_number("threads", min(self.threads, default=0), 1)
+
+    @property
+    def torch_steps(self) -> int:
+        """Steps of torch, spread over the run."""
+        return max(self.steps // 5, 20)
+
+
+@dataclass(frozen=True)
+class StopBenchCfg:
+    """Measure how fast a G1's motors are damped when `solo deploy` is stopped.
+
+    Sends every signal in every phase, with a simulated G1 on loopback. Reports the
+    milliseconds from signal to damped motors, longest of all rounds. Needs Cyclone DDS.
+    """
+
+    rounds: int = 3
+    """How often each signal is sent in each phase."""
+
+    def __post_init__(self) -> None:
+        check_number("rounds", self.rounds, 1)

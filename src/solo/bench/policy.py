@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from solo.bench.cfg import PolicyBenchCfg
 from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.deploy.camera import Capture, DepthImage, DepthProcessor
 from solo.deploy.contract import Contract, DepthContract
@@ -33,24 +33,6 @@ from solo.robots import get_robot
 
 CAMERA_HZ = 60.0
 """Rate of the paper's depth stream."""
-
-
-@dataclass(frozen=True)
-class PolicyBenchCfg:
-    """What to measure."""
-
-    bundle: Path
-    """The bundle."""
-    steps: int = 1000
-    """Control steps of the bundle for each number of threads."""
-    torch_steps: int = 200
-    """Steps of torch, spread over the run."""
-    rounds: int = 10
-    """Turns of bundle and torch; each begins a new episode."""
-    threads: tuple[int, ...] = (1, 2)
-    """Numbers of threads of both."""
-    provider: str = "cpu"
-    """Where the bundle runs."""
 
 
 def bench_policy(cfg: PolicyBenchCfg) -> dict[str, Any]:

@@ -21,12 +21,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from solo.bench.cfg import StopBenchCfg
 from solo.deploy.drivers.g1_publisher import ProcessWatch
 from solo.errors import SoloError
 
@@ -42,14 +43,6 @@ PATIENCE_S = 60.0
 NEVER_S = 3600.0
 """Limit of everything else that would damp a program which a busy computer lets wait:
 the signal must be what damps here."""
-
-
-@dataclass(frozen=True)
-class StopBenchCfg:
-    """What to measure."""
-
-    rounds: int = 3
-    """How often each signal is sent in each phase."""
 
 
 def bench_stop(cfg: StopBenchCfg) -> dict[str, Any]:

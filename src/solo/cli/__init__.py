@@ -1,10 +1,15 @@
-"""The command ``solo``: one module for each family of verbs."""
+"""The command ``solo``: one module for each family of verbs, and what all share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_WIDEST = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,3 +28,18 @@ class Verb:
             SoloError: An option, a file or this machine cannot be used.
         """
         raise NotImplementedError
+
+
+def print_table(table: Table) -> None:
+    """Print a table as wide as its longest words need, however narrow the terminal.
+
+    Rich would shorten words to "velo…". A pipe has no width, so there each row is a
+    single line.
+    """
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console()
+    need = Measurement.get(console, console.options.update(width=_WIDEST), table)
+    fits = need.minimum if console.is_terminal else need.maximum
+    Console(width=max(console.width, fits)).print(table)

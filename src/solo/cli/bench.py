@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from rich.table import Table
-from tyro.conf import Positional, arg
 
 from solo.bench.cfg import (
     DepthBenchCfg,
     MachineBenchCfg,
+    PolicyBenchCfg,
     ReconBenchCfg,
     SimBenchCfg,
+    StopBenchCfg,
     TrainBenchCfg,
 )
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import check_exists, pick_device
-from solo.cli.tables import print_table
-from solo.errors import check_number
 
 
 @dataclass(frozen=True)
@@ -84,59 +82,27 @@ class BenchMachine(MachineBenchCfg, Verb):
 
 
 @dataclass(frozen=True)
-class BenchStop(Verb):
-    """Measure how fast a G1's motors are damped when `solo deploy` is stopped.
-
-    Sends every signal in every phase, with a simulated G1 on loopback. Reports the
-    milliseconds from signal to damped motors, longest of all rounds. Needs Cyclone DDS.
-    """
-
-    rounds: int = 3
-    """How often each signal is sent in each phase."""
+class BenchStop(StopBenchCfg, Verb):
+    __doc__ = StopBenchCfg.__doc__
 
     def run(self) -> dict[str, Any]:
-        check_number("rounds", self.rounds, 1)
+        from solo.bench.stop import bench_stop
 
-        from solo.bench.stop import StopBenchCfg, bench_stop
-
-        result = bench_stop(StopBenchCfg(self.rounds))
+        result = bench_stop(self)
         _print(result, ".1f")
         return result
 
 
 @dataclass(frozen=True)
-class BenchPolicy(Verb):
-    """Measure a policy bundle for one robot, and torch on the same observations.
-
-    A simulated D455 streams at 60 Hz while the policy runs at its own rate. The
-    pipeline is image processing, observation, inference, checks and joint targets.
-    """
-
-    bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
-    """Policy bundle written by `solo export`."""
-    steps: int = 1000
-    """Control steps per thread count."""
-    threads: tuple[int, ...] = (1, 2)
-    """Thread counts to measure; the first gives the main result."""
-    provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
-    """Where the bundle runs; torch runs on the CPU."""
+class BenchPolicy(PolicyBenchCfg, Verb):
+    __doc__ = PolicyBenchCfg.__doc__
 
     def run(self) -> dict[str, Any]:
-        check_number("steps", self.steps, 20)
-        check_number("threads", min(self.threads, default=0), 1)
         check_exists("bundle", self.bundle, "Give a file that `solo export` wrote.")
 
-        from solo.bench.policy import PolicyBenchCfg, bench_policy
+        from solo.bench.policy import bench_policy
 
-        result = bench_policy(
-            PolicyBenchCfg(
-                self.bundle,
-                self.steps,
-                torch_steps=max(self.steps // 5, 20),
-                threads=self.threads,
-                provider=self.provider,
-            )
-        )
+        result = bench_policy(self)
         _print_columns("threads", result["threads"])
         print(f"bundle_bytes: {result['bundle_bytes']:,}")
         return {"kind": "bench policy", **result}

@@ -41,7 +41,7 @@ def options(verb: str) -> list[str]:
 def next_words() -> dict[str, dict[str, str]]:
     """Map what was typed so far to the possible next words and their descriptions."""
     found: dict[str, dict[str, str]] = {"": {}}
-    for verb, (_, line) in VERBS.items():
+    for verb, line in VERBS.items():
         first, _, second = verb.partition(" ")
         found[""].setdefault(first, f"solo {first} ..." if second else line)
         if second:

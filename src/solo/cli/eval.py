@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Any
 
 from solo.cli import Verb
 from solo.cli.checks import (
@@ -19,6 +17,7 @@ from solo.files import written_aside
 from solo.runs.folder import check_policy
 
 if TYPE_CHECKING:
+    from solo.cli.eval_output import Watcher
     from solo.evaluation.protocols import Protocol
     from solo.results import Evaluation
     from solo.robots.robot_cfg import RobotCfg
@@ -58,27 +57,26 @@ class EvalOptions(Verb):
         """Evaluate one policy; print the tables and the location of the files."""
         say_loading()
 
-        from solo.cli.eval_output import print_evaluation, speed, watching
+        from solo.cli.eval_output import finish, print_evaluation, watching
         from solo.evaluation.evaluate import evaluate
         from solo.evaluation.policies import open_policy
-        from solo.result_files import to_json
 
         source = open_policy(policy, self.robot)
         folder = self.output or Path("eval") / protocol.name / source.slug
         with watching(protocol) as watcher:
-            result = evaluate(
-                protocol,
-                source,
-                folder,
-                self.num_envs,
-                on_rollout=watcher.on_rollout,
-                on_job=watcher.on_job,
-                num_failures=self.failures,
-            )
+            result = evaluate(protocol, source, folder, **self.settings(watcher))
         print_evaluation(result)
         self.draw_result(protocol, result, source.robot, folder)
-        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
-        return to_json(result)
+        return finish(result, folder)
+
+    def settings(self, watcher: Watcher) -> dict[str, Any]:
+        """What every evaluation passes on to `evaluate`."""
+        return {
+            "num_slots": self.num_envs,
+            "on_rollout": watcher.on_rollout,
+            "on_job": watcher.on_job,
+            "num_failures": self.failures,
+        }
 
     def draw_result(
         self, protocol: Protocol, result: Evaluation, robot: RobotCfg, folder: Path
@@ -211,8 +209,12 @@ class EvalFootholds(OnPatches, OnePolicy):
     def draw_result(
         self, protocol: Protocol, result: Evaluation, robot: RobotCfg, folder: Path
     ) -> None:
-        from solo.evaluation.footholds import describe_landings, landings_of
-        from solo.pictures.footholds import FootholdPanel, draw_footholds
+        from solo.pictures.footholds import (
+            FootholdPanel,
+            describe_landings,
+            draw_footholds,
+            landings_of,
+        )
 
         panels = [
             FootholdPanel(
@@ -246,22 +248,17 @@ class EvalLevels(OnPatches):
     """Levels to run, 0 to 9; all if omitted."""
 
     def run(self) -> dict[str, Any]:
-        from solo.evaluation.protocols import LEVELS
+        from solo.evaluation.protocols import LEVELS, pick_levels
 
         protocol = self.scaled(LEVELS, *self.policy, *self.versus)
-        if not set(self.levels) <= set(range(len(LEVELS.difficulties))):
-            raise SoloError(f"--levels is {self.levels}; allowed are 0 to 9.")
-        if levels := tuple(sorted(set(self.levels))):
-            chosen = tuple(LEVELS.difficulties[level] for level in levels)
-            protocol = replace(protocol, levels=levels, difficulties=chosen)
+        protocol = pick_levels(protocol, self.levels)
         if not self.policy:
             raise SoloError("--policy is empty. Name at least one, such as stand.")
         say_loading()
 
-        from solo.cli.eval_output import print_levels, speed, watching
-        from solo.evaluation.levels import evaluate_levels
+        from solo.cli.eval_output import finish, print_levels, watching
+        from solo.evaluation.comparisons import evaluate_levels
         from solo.evaluation.policies import open_policy
-        from solo.result_files import to_json
 
         first, second = (
             [open_policy(name, self.robot) for name in names]
@@ -270,18 +267,10 @@ class EvalLevels(OnPatches):
         folder = self.output or Path("eval") / protocol.name
         with watching(protocol, len(first) + len(second)) as watcher:
             result = evaluate_levels(
-                protocol,
-                first,
-                second,
-                folder,
-                num_slots=self.num_envs,
-                on_rollout=watcher.on_rollout,
-                on_job=watcher.on_job,
-                num_failures=self.failures,
+                protocol, first, second, folder, **self.settings(watcher)
             )
         print_levels(result)
-        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
-        return to_json(result)
+        return finish(result, folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,17 +290,16 @@ class EvalRobustness(OnPatches, OnePolicy):
         self.check(self.policy)
         say_loading()
 
+        from solo.evaluation.comparisons import ROBUSTNESS
         from solo.evaluation.conditions import CONDITIONS, get_condition
-        from solo.evaluation.robustness import ROBUSTNESS
 
         protocol = self.scaled(ROBUSTNESS, at=one(self.difficulty))
         check_once("conditions", self.conditions)
         chosen = [get_condition(name) for name in self.conditions or CONDITIONS]
 
-        from solo.cli.eval_output import print_conditions, speed, watching
+        from solo.cli.eval_output import finish, print_conditions, watching
+        from solo.evaluation.comparisons import applies, evaluate_robustness
         from solo.evaluation.policies import open_policy
-        from solo.evaluation.robustness import applies, evaluate_robustness
-        from solo.result_files import to_json
 
         source = open_policy(self.policy, self.robot)
         folder = self.output or Path("eval") / protocol.name / source.slug
@@ -323,58 +311,7 @@ class EvalRobustness(OnPatches, OnePolicy):
                 folder,
                 chosen,
                 on_condition=lambda condition: watcher.name_part(condition.name),
-                num_slots=self.num_envs,
-                on_rollout=watcher.on_rollout,
-                on_job=watcher.on_job,
-                num_failures=self.failures,
+                **self.settings(watcher),
             )
         print_conditions(result)
-        print(f"Wrote {folder / 'result.json'}: {speed(result)}")
-        return to_json(result)
-
-
-@dataclass(frozen=True)
-class EvalCurriculum(Verb):
-    """Plot the curriculum levels of several training runs in one figure.
-
-    Runs that differ in their seed alone are drawn as one line, the mean, in a band from
-    the lowest to the highest.
-    """
-
-    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
-    """Folders of the runs."""
-    labels: tuple[str, ...] = ()
-    """Names in the figure, one per run; runs with the same name form a band. The folder
-    names if omitted."""
-    output: Path = Path("curriculum.png")
-    """Figure to write."""
-
-    def run(self) -> dict[str, Any]:
-        check_picture_path(self.output, (".png",))
-        if not self.runs:
-            raise SoloError("No run is given. Name the folder of at least one.")
-
-        from solo.evaluation.curriculum import CEILING, read_curves
-        from solo.result_files import to_json
-        from solo.results import Curriculum
-        from solo.stages.curves import group_runs
-
-        curves = read_curves(self.runs, self.labels)
-        by_folder = dict(zip(self.runs, curves, strict=True))
-        groups = {
-            label: [by_folder[folder] for folder in folders]
-            for label, folders in group_runs(self.runs, self.labels).items()
-        }
-
-        from solo.pictures.curves import draw_curriculum
-
-        for curve in curves:
-            print(
-                f"{curve.name}: level {curve.final_level:.2f} after "
-                f"{curve.iterations[-1] + 1} iterations, at best "
-                f"{curve.highest_level:.2f}"
-            )
-        with written_aside(self.output) as unfinished:
-            draw_curriculum(groups, CEILING, unfinished)
-        print(f"Wrote {self.output}")
-        return to_json(Curriculum(tuple(curves), CEILING, str(self.output)))
+        return finish(result, folder)

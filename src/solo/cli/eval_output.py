@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Column, Table
+
+from solo.cli import print_table
+from solo.progress import make_progress
+from solo.result_files import RESULT, to_json
 from solo.results import (
     MAP_ERROR,
     Evaluation,
@@ -79,8 +85,6 @@ class Watcher:
 @contextmanager
 def watching(protocol: Protocol, num_policies: int = 1) -> Iterator[Watcher]:
     """A progress bar over all rollouts."""
-    from solo.progress import make_progress
-
     total = num_policies * len(protocol.cells) * protocol.rollouts
     with make_progress() as progress:
         task = progress.add_task("starting", total=total)
@@ -93,12 +97,13 @@ def percent(rate: Rate) -> str:
     return f"{value:.1f} % [{low:.1f}, {high:.1f}]"
 
 
-def speed(result: Evaluation | Levels | Robustness) -> str:
-    """Steps and time of a result."""
-    return (
-        f"{result.env_steps} steps in {result.wall_time_s:.0f} s, "
-        f"{result.env_steps_per_s:.0f} steps/s"
+def finish(result: Evaluation | Levels | Robustness, folder: Path) -> dict[str, Any]:
+    """Say where the result is and how long it took; return what ``--json`` writes."""
+    print(
+        f"Wrote {folder / RESULT}: {result.env_steps} steps in "
+        f"{result.wall_time_s:.0f} s, {result.env_steps_per_s:.0f} steps/s"
     )
+    return to_json(result)
 
 
 def print_evaluation(result: Evaluation) -> None:
@@ -109,32 +114,26 @@ def print_evaluation(result: Evaluation) -> None:
     jobs, summary = result.cells, result.summary
     assert summary is not None
     shown = [m for m in _MEASURES if m[1] in summary.measures]
-    headings = ("success, 95 %", "falls", "late", "left", *(m[0] for m in shown))
-    width = max(len(job.name) for job in jobs)
-    print(f"{'':{width}}{headings[0]:>22}" + "".join(f"{h:>9}" for h in headings[1:]))
+    names = [m[0] for m in shown]
+    table = _make_table("", "success, 95 %", "falls", "late", "left", *names)
     for job in jobs:
         causes = [job.outcomes[name] for name in ("fall", "time_out", "left_patch")]
         means = {name: value.mean for name, value in job.measures.items()}
-        row = [*map(str, causes), *_numbers(means, shown)]
-        _print_row(job.name, width, job.success, row)
-    row = ["", "", "", *_numbers(summary.measures, shown)]
-    _print_row("all", width, summary.success, row)
+        row = [percent(job.success), *map(str, causes), *_numbers(means, shown)]
+        table.add_row(job.name, *row)
+    row = [percent(summary.success), "", "", "", *_numbers(summary.measures, shown)]
+    table.add_row("all", *row)
+    print_table(table)
     diverged = sum(job.outcomes["diverged"] for job in jobs)
     if diverged:
         print(f"The physics of {diverged} rollouts broke down; they count as failures.")
     for job in jobs:
         if len(job.elements) > 1:
-            _print_progress(job)
-
-
-def _print_progress(job: Job) -> None:
-    """How many trials reached each element of a job, and how many passed it."""
-    head = f"{job.terrain}, of {job.success.rollouts}"
-    width = max(len(head), *(2 + len(element.name) for element in job.elements))
-    print(f"{head:{width}}{'reached':>10}{'passed':>10}")
-    for element in job.elements:
-        counts = f"{element.reached:>10}{element.passed:>10}"
-        print(f"{'  ' + element.name:{width}}{counts}")
+            head = f"{job.terrain}, of {job.success.rollouts}"
+            table = _make_table(head, "reached", "passed")
+            for element in job.elements:
+                table.add_row(element.name, f"{element.reached}", f"{element.passed}")
+            print_table(table)
 
 
 def print_route(route: RouteSummary) -> None:
@@ -157,39 +156,52 @@ def print_route(route: RouteSummary) -> None:
     if errors:
         low, high = 100 * min(errors), 100 * max(errors)
         rows["map error per piece of way"] = f"{low:.2f} to {high:.2f} cm"
-    width = max(map(len, rows))
+    table = _make_table("route", "")
     for name, value in rows.items():
-        print(f"{name:<{width}}  {value}")
+        table.add_row(name, value)
+    print_table(table)
 
 
 def print_conditions(result: Robustness) -> None:
     """One row per condition, with its cost relative to the nominal one."""
-    rows = result.conditions
-    width = max(len(row.name) for row in rows)
-    headings = ("success, 95 %", "lost points, 95 %", "map cm", "more", "vel err")
-    sizes = (22, 24, 9, 9, 9)
-    print(
-        " " * width + "".join(f"{h:>{n}}" for h, n in zip(headings, sizes, strict=True))
-    )
-    for row in rows:
+    heads = ("success, 95 %", "lost points, 95 %", "map cm", "more", "vel err")
+    table = _make_table("", *heads)
+    for row in result.conditions:
         if row.success is None or row.cost is None:
-            print(f"{row.name:{width}}  not applicable: {row.reason}")
+            table.add_row(row.name, f"not applicable: {row.reason}")
             continue
         cost, is_nominal = row.cost, row.name == "nominal"
         lost = f"{cost.success_points:.1f} [{cost.low:.1f}, {cost.high:.1f}]"
-        cells = (
+        table.add_row(
+            row.name,
             percent(row.success),
             "-" if is_nominal else lost,
             _number(row.measures.get(MAP_ERROR), 100.0, 2),
             _number(None if is_nominal else cost.height_map_l1_m, 100.0, 2),
             _number(row.measures.get("velocity_error"), 1.0, 2),
         )
-        line = "".join(f"{c:>{n}}" for c, n in zip(cells, sizes, strict=True))
-        print(f"{row.name:{width}}{line}")
+    print_table(table)
 
 
-def _print_row(name: str, width: int, success: Rate, cells: Sequence[str]) -> None:
-    print(f"{name:{width}}{percent(success):>22}" + "".join(f"{c:>9}" for c in cells))
+def print_levels(result: Levels) -> None:
+    """Columns of the ablation: mean and std over the policies of each set."""
+    pairs = result.paired
+    aggregates = [found.aggregates for found in result.first]
+    heads = ["first %", "second %", "second - first"] if pairs else ["success %"]
+    table = _make_table("", *heads)
+    for column in aggregates[0]:
+        if pairs:
+            pair = pairs[column]
+            values = [pair.first, pair.second, pair.difference]
+        else:
+            values = [Mean.of([100 * found[column].rate for found in aggregates])]
+        table.add_row(column, *map(str, values))
+    print_table(table)
+
+
+def _make_table(first: str, *headings: str) -> Table:
+    """A column of names, then columns of numbers."""
+    return Table(first, *(Column(heading, justify="right") for heading in headings))
 
 
 def _numbers(
@@ -200,27 +212,3 @@ def _numbers(
 
 def _number(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{factor * value:.{digits}f}"
-
-
-def print_levels(result: Levels) -> None:
-    """Columns of the ablation: mean and std over the policies of each set."""
-    from solo.evaluation.metrics import mean_std
-
-    pairs = result.paired
-    aggregates = [found.aggregates for found in result.first]
-    headings = ["first %", "second %", "second - first"] if pairs else ["success %"]
-    width = max(map(len, aggregates[0]))
-    print(f"{'':{width}}" + "".join(f"{h:>18}" for h in headings))
-    for column in aggregates[0]:
-        if pairs:
-            pair = pairs[column]
-            values = [pair.first, pair.second, pair.difference]
-        else:
-            values = [mean_std([100 * found[column].rate for found in aggregates])]
-        print(f"{column:{width}}" + "".join(f"{_spread(v):>18}" for v in values))
-
-
-def _spread(value: Mean) -> str:
-    if value.std is None:
-        return f"{value.mean:.2f}"
-    return f"{value.mean:.2f} ± {value.std:.2f}"

@@ -21,147 +21,67 @@ from solo.cli import Verb
 from solo.errors import FieldError, SoloError
 from solo.files import write_json
 
-VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("play:Demo", "Walk the indoor course with the shipped policy."),
-    "tasks": ("tasks:ListTasks", "List the tasks with their observations."),
-    "play": ("play:Play", "Watch any policy in the browser, or write a film."),
-    "terrains list": ("terrains:ListTerrains", "List the terrain variants."),
-    "terrains show": (
-        "terrains:ShowTerrains",
-        "Draw a contact sheet of the terrain variants.",
-    ),
-    "depth show": (
-        "terrains:ShowDepth",
-        "Draw clean and corrupted depth images of several terrains.",
-    ),
-    "motions make": ("motions:MakeMotions", "Synthesise the reference motions."),
-    "motions check": ("motions:CheckMotions", "Measure the quality of motions."),
-    "motions watch": ("motions:WatchMotions", "Play motions in the browser."),
-    "motions show": ("motions:ShowMotion", "Draw a motion as a strip or a movie."),
-    "train teacher": ("train:TrainTeacher", "Train the privileged teacher (stage 1)."),
-    "train student": (
-        "train:TrainStudent",
-        "Distil the teacher into the student (stage 2).",
-    ),
-    "train perceptive": (
-        "train:TrainPerceptive",
-        "Fine-tune the student on depth images (stage 3).",
-    ),
-    "train all": (
-        "train_all:TrainAll",
-        "Train all stages, export, evaluate and report; resumable.",
-    ),
-    "train curves": (
-        "train_curves:TrainCurves",
-        "Plot training curves of one or more runs.",
-    ),
-    "train pack": (
-        "train:TrainPack",
-        "Write a run as a small folder to share.",
-    ),
-    "recon run": (
-        "recon:RunRecon",
-        "Record data, train and compare reconstructors in one command.",
-    ),
-    "recon collect": ("recon:CollectRecon", "Record data for the reconstructors."),
-    "recon train": ("recon:TrainRecon", "Train one reconstructor on recorded data."),
-    "recon compare": (
-        "recon:CompareRecon",
-        "Compare reconstructors on held-out terrain.",
-    ),
-    "eval stress": (
-        "eval:EvalStress",
-        "Run the stress test: eight terrains at their hardest.",
-    ),
-    "eval levels": (
-        "eval:EvalLevels",
-        "Evaluate ten levels of every terrain; compare policies.",
-    ),
-    "eval extent": (
-        "eval:EvalExtent",
-        "Descend stairs on 8 m and on unseen 10 m scenes.",
-    ),
-    "eval footholds": (
-        "eval:EvalFootholds",
-        "Draw the footholds on stones and beside gaps.",
-    ),
-    "eval isolated": (
-        "eval_strips:EvalIsolated",
-        "Cross the seven real-world terrains one by one.",
-    ),
-    "eval course": ("eval_strips:EvalCourse", "Walk the indoor course in one go."),
-    "eval route": (
-        "eval_strips:EvalRoute",
-        "Walk the outdoor route: 1.5 km in stages.",
-    ),
-    "eval robustness": (
-        "eval:EvalRobustness",
-        "Measure the effect of bad depth, pushes and a tilted camera.",
-    ),
-    "eval curriculum": (
-        "eval:EvalCurriculum",
-        "Plot the curriculum levels of several runs.",
-    ),
-    "ablate": (
-        "ablate:Ablate",
-        "Train, evaluate and compare the arms of an ablation, seed by seed.",
-    ),
-    "report": (
-        "report:Report",
-        "Make one page of results, next to the paper's.",
-    ),
-    "export": (
-        "export:Export",
-        "Export a trained policy as one file for the robot.",
-    ),
-    "deploy": ("deploy:Deploy", "Run a policy bundle on a simulated or real robot."),
-    "hub push": (
-        "hub:HubPush",
-        "Upload a bundle or a packed run to the Hugging Face Hub.",
-    ),
-    "hub pull": (
-        "hub:HubPull",
-        "Download a bundle or a packed run from the Hub, and check it.",
-    ),
-    "sim-robot": (
-        "sim_robot:SimRobot",
-        "Simulate a G1 that speaks the robot's DDS topics.",
-    ),
-    "bench sim": (
-        "bench:BenchSim",
-        "Measure the simulation: native, stock mjlab, and the raw bound.",
-    ),
-    "bench depth": (
-        "bench:BenchDepth",
-        "Measure the depth camera: speed, and error against MuJoCo's own rays.",
-    ),
-    "bench machine": (
-        "bench:BenchMachine",
-        "Measure whether this computer can hold 50 Hz.",
-    ),
-    "bench policy": (
-        "bench:BenchPolicy",
-        "Measure a policy bundle: inference and pipeline, against torch.",
-    ),
-    "bench recon": (
-        "bench:BenchRecon",
-        "Measure the reconstructors: training rate and latency.",
-    ),
-    "bench stop": (
-        "bench:BenchStop",
-        "Measure how fast a G1 is damped when its program ends.",
-    ),
-    "bench train": (
-        "bench:BenchTrain",
-        "Measure training: steps per second, and where the time goes.",
-    ),
-    "completion": (
-        "completion:Completion",
-        "Print a script that completes verbs and options in your shell.",
-    ),
+VERBS = {
+    "demo": "Walk the indoor course with the shipped policy.",
+    "tasks": "List the tasks with their observations.",
+    "play": "Watch any policy in the browser, or write a film.",
+    "terrains list": "List the terrain variants.",
+    "terrains show": "Draw a contact sheet of the terrain variants.",
+    "depth show": "Draw clean and corrupted depth images of several terrains.",
+    "motions make": "Synthesise the reference motions.",
+    "motions check": "Measure the quality of motions.",
+    "motions watch": "Play motions in the browser.",
+    "motions show": "Draw a motion as a strip or a movie.",
+    "train teacher": "Train the privileged teacher (stage 1).",
+    "train student": "Distil the teacher into the student (stage 2).",
+    "train perceptive": "Fine-tune the student on depth images (stage 3).",
+    "train all": "Train all stages, export, evaluate and report; resumable.",
+    "train curves": "Plot training curves of one or more runs.",
+    "train pack": "Write a run as a small folder to share.",
+    "recon run": "Record data, train and compare reconstructors in one command.",
+    "recon collect": "Record data for the reconstructors.",
+    "recon train": "Train one reconstructor on recorded data.",
+    "recon compare": "Compare reconstructors on held-out terrain.",
+    "eval stress": "Run the stress test: eight terrains at their hardest.",
+    "eval levels": "Evaluate ten levels of every terrain; compare policies.",
+    "eval extent": "Descend stairs on 8 m and on unseen 10 m scenes.",
+    "eval footholds": "Draw the footholds on stones and beside gaps.",
+    "eval isolated": "Cross the seven real-world terrains one by one.",
+    "eval course": "Walk the indoor course in one go.",
+    "eval route": "Walk the outdoor route: 1.5 km in stages.",
+    "eval robustness": "Measure the effect of bad depth, pushes and a tilted camera.",
+    "eval curriculum": "Plot the curriculum levels of several runs.",
+    "ablate": "Train, evaluate and compare the arms of an ablation, seed by seed.",
+    "report": "Make one page of results, next to the paper's.",
+    "export": "Export a trained policy as one file for the robot.",
+    "deploy": "Run a policy bundle on a simulated or real robot.",
+    "hub push": "Upload a bundle or a packed run to the Hugging Face Hub.",
+    "hub pull": "Download a bundle or a packed run from the Hub, and check it.",
+    "sim-robot": "Simulate a G1 that speaks the robot's DDS topics.",
+    "bench sim": "Measure the simulation: native, stock mjlab, and the raw bound.",
+    "bench depth": "Measure the depth camera: speed, and error against MuJoCo's rays.",
+    "bench machine": "Measure whether this computer can hold 50 Hz.",
+    "bench policy": "Measure a policy bundle: inference and pipeline, against torch.",
+    "bench recon": "Measure the reconstructors: training rate and latency.",
+    "bench stop": "Measure how fast a G1 is damped when its program ends.",
+    "bench train": "Measure training: steps per second, and where the time goes.",
+    "completion": "Print a script that completes verbs and options in your shell.",
 }
-"""Verb to the dataclass in this package that implements it, and one line for the
-overview."""
+"""Verb to one line for the overview. `solo eval stress` is `EvalStress` of ``eval.py``
+in this package, unless `MODULES` names another file."""
+
+MODULES = {
+    "demo": "play",
+    "depth show": "terrains",
+    "train all": "train_all",
+    "train curves": "curves",
+    "eval isolated": "eval_strips",
+    "eval course": "eval_strips",
+    "eval route": "eval_strips",
+    "eval curriculum": "curves",
+    "sim-robot": "deploy",
+}
+"""Verb to the file it is in, where that is not called as its first word."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -248,7 +168,7 @@ def overview(first: str | None = None) -> str:
     """The text of ``solo --help``, or of ``solo train --help`` and the like."""
     verbs = family(first) if first else list(VERBS)
     width = max(map(len, verbs))
-    lines = [f"  {verb:<{width}}  {VERBS[verb][1]}" for verb in verbs]
+    lines = [f"  {verb:<{width}}  {VERBS[verb]}" for verb in verbs]
     return "\n".join(
         [
             "SOLO: perceptive humanoid locomotion from one chest depth camera.",
@@ -311,8 +231,9 @@ def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def load_verb(verb: str) -> Any:
-    """The dataclass of a verb."""
-    module, name = VERBS[verb][0].split(":")
+    """The dataclass of a verb; see `VERBS`."""
+    module = MODULES.get(verb, verb.split()[0])
+    name = verb.replace("-", " ").title().replace(" ", "")
     return getattr(importlib.import_module(f"solo.cli.{module}"), name)
 
 

@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from tyro.conf import Positional
 
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import (
     MAX_PORT,
     check_exists,
@@ -20,7 +20,6 @@ from solo.cli.checks import (
     check_robot,
     make_folder,
 )
-from solo.cli.tables import print_table
 from solo.errors import SoloError, check_number, unknown_name
 from solo.files import written_aside
 
@@ -33,7 +32,7 @@ _COLOURS = {"good": "green", "poor": "yellow", "unusable": "red"}
 
 
 @dataclass(frozen=True)
-class MakeMotions(Verb):
+class MotionsMake(Verb):
     """Synthesise the reference motions: walking, turning, standing, and extras.
 
     They come from an inverted pendulum model and inverse kinematics, not from motion
@@ -68,7 +67,7 @@ class MakeMotions(Verb):
 
 
 @dataclass(frozen=True)
-class CheckMotions(Verb):
+class MotionsCheck(Verb):
     """Measure motions: foot sliding, ground contact, limits, balance, loop closure.
 
     Reads our .npz, mjlab's .npz, the retargeted LAFAN1's .csv and GMR's .pkl. Yellow
@@ -100,7 +99,7 @@ class CheckMotions(Verb):
 
 
 @dataclass(frozen=True)
-class ShowMotion(Verb):
+class MotionsShow(Verb):
     """Draw a motion as a strip of poses (.png) or as a movie (.gif)."""
 
     motion: Positional[str] = "walk_forward_0.50"
@@ -122,11 +121,11 @@ class ShowMotion(Verb):
         robot = get_robot(self.robot)
         clip = _find_clip(self.motion, robot)
         try:
-            with written_aside(self.output) as unfinished:
-                if self.output.suffix.lower() == ".png":
+            if self.output.suffix.lower() == ".gif":
+                save_gif(draw_movie(robot, clip), self.output, 1 / MOVIE_FPS)
+            else:
+                with written_aside(self.output) as unfinished:
                     draw_strip(robot, clip).save(unfinished, format="PNG")
-                else:
-                    save_gif(draw_movie(robot, clip), unfinished, 1 / MOVIE_FPS)
         except NoGraphicsError as error:
             raise SoloError(str(error)) from error
         print(f"Wrote {self.output}")
@@ -134,7 +133,7 @@ class ShowMotion(Verb):
 
 
 @dataclass(frozen=True)
-class WatchMotions(Verb):
+class MotionsWatch(Verb):
     """Play motions in the browser, on this machine only.
 
     Choose a clip, pause it, slow it down, or scrub through it.

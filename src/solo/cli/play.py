@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from solo import names
 from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY, SHIPPED_TEACHER
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import (
     MAX_PORT,
     check_picture_path,
@@ -33,7 +33,52 @@ _NOT_SHOWN = ("files", "ends", "training", "sha256")
 
 
 @dataclass(frozen=True)
-class Play(Verb):
+class WalkOptions(Verb):
+    """Who walks where, and how long."""
+
+    policy: str = SHIPPED
+    """Policy to run; see `solo play --help`."""
+    terrain: str = COURSE
+    """course, route, a terrain of the paper's real-world tests, a training terrain, or
+    training for the whole curriculum."""
+    difficulty: float | None = None
+    """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
+    1 for other policies, the curriculum's levels on --terrain training."""
+    seconds: float | None = None
+    """Longest simulated time of a film; if omitted, until the walk ends."""
+    seed: int = 0
+    """Seed of starts and random terrain."""
+    port: int = 8080
+    """Port of the page; the next free one if it is in use."""
+
+    def check(self) -> None:
+        """Refuse what cannot be watched, and where.
+
+        Raises:
+            SoloError: It is no policy or no terrain, or a number is out of range.
+        """
+        if self.policy in names.TASKS:
+            raise SoloError(
+                f"{self.policy!r} is a task, not a policy. Give an agent "
+                f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, "
+                f"{SHIPPED} or {SHIPPED_TEACHER}."
+            )
+        check_policy(self.policy)
+        check_terrain(self.terrain)
+        check_number("difficulty", self.difficulty, 0.0, 1.0)
+        check_number("seconds", self.seconds, 0.02)
+        check_number("seed", self.seed, 0)
+        check_number("port", self.port, 1, MAX_PORT)
+
+    def pick_difficulty(self) -> float | None:
+        """The difficulty to walk at; None for the levels of training."""
+        if self.difficulty is None and self.terrain != TRAINING:
+            return SHIPPED_DIFFICULTY if self.policy == SHIPPED else 1.0
+        return self.difficulty
+
+
+@dataclass(frozen=True)
+class Play(WalkOptions):
     """Watch a policy walk: the robot, its depth image, the ground it sees, attention.
 
     POLICY is an agent (zero, random, stand), a run of any stage, a checkpoint, a bundle
@@ -45,12 +90,6 @@ class Play(Verb):
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")] = SHIPPED
     """Agent, run folder, checkpoint, bundle, shipped or shipped-teacher."""
-    terrain: str = COURSE
-    """course, route, a terrain of the paper's real-world tests, a training terrain, or
-    training for the whole curriculum."""
-    difficulty: float | None = None
-    """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
-    1 for other policies, the curriculum's levels on --terrain training."""
     level: int | None = None
     """Level of the training curriculum, 0 to 9, instead of a difficulty."""
     num_robots: int = 1
@@ -60,23 +99,15 @@ class Play(Verb):
     output: Path | None = None
     """Film to write instead of serving the page: .mp4, .gif, or .png for a sheet of
     pictures."""
-    seconds: float | None = None
-    """Longest simulated time of the film; if omitted, until the walk ends."""
-    seed: int = 0
-    """Seed of starts and random terrain."""
-    port: int = 8080
-    """Port of the page; the next free one if it is in use."""
 
     def run(self) -> dict[str, Any]:
-        self._check()
+        self.check()
         say_loading()
         from solo.evaluation.policies import open_policy
         from solo.sim.threads import stepping_threads
 
         source = open_policy(self.policy)
-        difficulty = pick_difficulty(
-            self.policy, self.terrain, self.difficulty, self.level
-        )
+        difficulty = self.pick_difficulty()
         with stepping_threads():
             if self.output is None:
                 from solo.viewer.controls import Choice
@@ -101,8 +132,15 @@ class Play(Verb):
         print_summary(summary)
         return summary
 
-    def _check(self) -> None:
-        check_walk(self)
+    def pick_difficulty(self) -> float | None:
+        """That of the level, if one is named."""
+        if self.level is not None:
+            return self.level / MAX_LEVEL
+        return super().pick_difficulty()
+
+    def check(self) -> None:
+        """Also check the options of a page or a film."""
+        super().check()
         check_number("num_robots", self.num_robots, 1)
         if self.level is not None:
             check_number("level", self.level, 0)
@@ -121,7 +159,7 @@ class Play(Verb):
 
 
 @dataclass(frozen=True)
-class Demo(Verb):
+class Demo(WalkOptions):
     """Walk a Unitree G1 over the paper's indoor course with a trained policy.
 
     In a terminal it is `solo play shipped`: a page for the browser. Otherwise, or with
@@ -129,35 +167,22 @@ class Demo(Verb):
     summary.
     """
 
-    policy: str = SHIPPED
-    """Policy to run; see `solo play --help`."""
-    terrain: str = COURSE
-    """The course, a terrain of the paper's real-world tests, or a training terrain."""
-    difficulty: float | None = None
-    """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
-    1 for other policies."""
     headless: bool = False
     """Write pictures instead of serving the page."""
     output: Path = Path("demo_output")
     """Folder for demo.gif, demo.png and summary.json; created if missing."""
-    seconds: float | None = None
-    """Longest simulated time without a page; if omitted, until the walk ends."""
-    seed: int = 0
-    """Seed of starts and random terrain."""
-    port: int = 8080
-    """Port of the page; the next free one if it is in use."""
 
     def run(self) -> dict[str, Any]:
         if not self.headless and sys.stdout.isatty():
             play = Play(
-                self.policy,
-                self.terrain,
-                self.difficulty,
+                policy=self.policy,
+                terrain=self.terrain,
+                difficulty=self.difficulty,
                 seed=self.seed,
                 port=self.port,
             )
             return play.run()
-        check_walk(self)
+        self.check()
         make_folder(self.output)
         print(f"Loading {self.policy} and the terrain {self.terrain}.", flush=True)
         from solo.evaluation.policies import open_policy
@@ -166,43 +191,12 @@ class Demo(Verb):
         from solo.viewer.ground import make_ground
 
         source = open_policy(self.policy)
-        difficulty = pick_difficulty(self.policy, self.terrain, self.difficulty)
+        difficulty = self.pick_difficulty()
         with stepping_threads():
             ground = make_ground(self.terrain, difficulty, self.seed)
             summary = write_demo(source, ground, self.seconds, self.output)
         print_summary(summary)
         return summary
-
-
-def check_walk(options: Play | Demo) -> None:
-    """Refuse what cannot be watched, and where.
-
-    Raises:
-        SoloError: It is no policy or no terrain, or a number is out of range.
-    """
-    if options.policy in names.TASKS:
-        raise SoloError(
-            f"{options.policy!r} is a task, not a policy. Give an agent "
-            f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, {SHIPPED} or "
-            f"{SHIPPED_TEACHER}."
-        )
-    check_policy(options.policy)
-    check_terrain(options.terrain)
-    check_number("difficulty", options.difficulty, 0.0, 1.0)
-    check_number("seconds", options.seconds, 0.02)
-    check_number("seed", options.seed, 0)
-    check_number("port", options.port, 1, MAX_PORT)
-
-
-def pick_difficulty(
-    policy: str, terrain: str, difficulty: float | None, level: int | None = None
-) -> float | None:
-    """The difficulty to walk at; None for the levels of training."""
-    if level is not None:
-        return level / MAX_LEVEL
-    if difficulty is None and terrain != TRAINING:
-        return SHIPPED_DIFFICULTY if policy == SHIPPED else 1.0
-    return difficulty
 
 
 def serve(source: PolicySource, cfg: PageCfg, port: int) -> dict[str, Any]:
@@ -233,8 +227,6 @@ def serve(source: PolicySource, cfg: PageCfg, port: int) -> dict[str, Any]:
 def print_summary(summary: dict[str, Any]) -> None:
     """Print the numbers as a table, and which files there are."""
     from rich.table import Table
-
-    from solo.cli.tables import print_table
 
     table = Table("", "value", show_header=False)
     for key, value in summary.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Suppress
 
 from solo.bundles import SHIPPED_TEACHER
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import check_exists, check_robot, pick_device
 from solo.errors import SoloError
 from solo.reconstruction.cfg import CollectCfg, FitCfg, ReconProfile
@@ -28,7 +28,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CollectRecon(CollectCfg, Verb):
+class SamplerOptions(Verb):
+    """Who is recorded."""
+
+    policy: str = SHIPPED_TEACHER
+    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
+    teacher), shipped-teacher, or scripted, which needs no policy."""
+    clean: bool = False
+    """Ideal camera: no mounting error, no image noise, no latency. Keep such data, and
+    runs on them, in folders of their own."""
+    robot: str = "g1"
+    """Name of the robot."""
+
+
+@dataclass(frozen=True)
+class ReconCollect(CollectCfg, SamplerOptions):
     """Record depth images and true terrain to train and compare reconstructors.
 
     Each split has its own folder: train; eval, 850 terrain instances in five held-out
@@ -36,17 +50,10 @@ class CollectRecon(CollectCfg, Verb):
     with the same command.
     """
 
-    policy: str = SHIPPED_TEACHER
-    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
-    teacher), shipped-teacher, or scripted, which needs no policy."""
     output: Path = Path("data/recon")
     """Folder for the data set."""
     profile: ReconProfile = "paper"
     """Image size: 113 x 64 for paper, 57 x 32 for reduced and laptop."""
-    clean: bool = False
-    """Ideal camera: no mounting error, no image noise, no latency."""
-    robot: str = "g1"
-    """Name of the robot."""
 
     def run(self) -> dict[str, Any]:
         check_robot(self.robot)
@@ -119,7 +126,7 @@ def make_sampler(
 
 
 @dataclass(frozen=True)
-class TrainRecon(FitCfg, Verb):
+class ReconTrain(FitCfg, Verb):
     """Train one reconstructor on a recorded data set."""
 
     data: Path = Path("data/recon")
@@ -135,8 +142,7 @@ class TrainRecon(FitCfg, Verb):
         Manifest.read(self.data / "train")
         cfg = _plain(self, self.method)
 
-        from solo.reconstruction.checkpoint import CHECKPOINT
-        from solo.reconstruction.offline import fit
+        from solo.reconstruction.offline import CHECKPOINT, fit
 
         output = self.output or _default_output(self.profile) / self.method
         trained = fit(cfg, self.data, output, self.resume)
@@ -156,7 +162,7 @@ def _plain(options: FitCfg, method: str) -> FitCfg:
     Raises:
         SoloError: There is no such method or device.
     """
-    from solo.reconstruction.checkpoint import make_model
+    from solo.reconstruction.offline import make_model
 
     shared = {f.name: getattr(options, f.name) for f in fields(FitCfg)}
     device = pick_device(options.device)
@@ -166,7 +172,7 @@ def _plain(options: FitCfg, method: str) -> FitCfg:
 
 
 @dataclass(frozen=True)
-class CompareRecon(FitCfg, Verb):
+class ReconCompare(FitCfg, Verb):
     """Train reconstructors on the same data and measure them on held-out terrain.
 
     Interrupted runs, and runs of `solo recon train`, are resumed.
@@ -202,30 +208,22 @@ class CompareRecon(FitCfg, Verb):
 
 
 @dataclass(frozen=True)
-class RunRecon(CompareRecon):
+class ReconRun(ReconCompare, SamplerOptions):
     """Record data, train reconstructors and compare them: the paper's whole table.
 
     Finished parts are kept, so an interrupted run resumes with the same command.
     """
 
-    policy: str = SHIPPED_TEACHER
-    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
-    teacher), shipped-teacher, or scripted, which needs no policy."""
     frames: int = 249_000
     """Frames to train on (paper: about 249 000)."""
     terrain_seeds: tuple[int, ...] = (0, 1, 2, 3)
     """Terrain seeds to train on (paper: four)."""
-    clean: bool = False
-    """Ideal camera: no mounting error, no image noise, no latency. Use a separate
-    --data and --output."""
-    robot: str = "g1"
-    """Name of the robot."""
 
     def run(self) -> dict[str, Any]:
         for method in self.methods:
             _plain(self, method)  # Reports a wrong option before the work starts.
         for split in ("train", "eval", "extent"):
-            CollectRecon(
+            ReconCollect(
                 policy=self.policy,
                 output=self.data,
                 split=split,
@@ -244,8 +242,6 @@ def _default_output(profile: str) -> Path:
 
 def _print_table(result: dict[str, Any]) -> None:
     from rich.table import Table
-
-    from solo.cli.tables import print_table
 
     data, stride = result["data"], result["map_stride"]
     numbers = {

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from solo.cli import Verb
-from solo.cli.tables import print_table
+from solo.cli import Verb, print_table
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnvCfg
@@ -33,7 +32,7 @@ _VECTORS = {
 
 
 @dataclass(frozen=True)
-class ListTasks(Verb):
+class Tasks(Verb):
     """List the tasks with their observations and rewards."""
 
     def run(self) -> dict[str, Any]:

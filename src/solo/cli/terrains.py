@@ -8,9 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import check_picture_path
-from solo.cli.tables import print_table
 from solo.errors import SoloError, check_number
 from solo.files import written_aside
 from solo.terrains.patch import blank_patch
@@ -28,7 +27,7 @@ SEEN = (
 
 
 @dataclass(frozen=True)
-class ListTerrains(Verb):
+class TerrainsList(Verb):
     """List the terrain variants with their curriculum ranges."""
 
     def run(self) -> dict[str, Any]:
@@ -49,7 +48,7 @@ class ListTerrains(Verb):
 
 
 @dataclass(frozen=True)
-class ShowTerrains(Verb):
+class TerrainsShow(Verb):
     """Draw terrain variants into a PNG: a relief and a profile of each."""
 
     difficulty: float = 0.99
@@ -94,7 +93,7 @@ class ShowTerrains(Verb):
 
 
 @dataclass(frozen=True)
-class ShowDepth(Verb):
+class DepthShow(Verb):
     """Draw clean and corrupted depth images of several terrains into a PNG."""
 
     terrains: tuple[str, ...] = ()

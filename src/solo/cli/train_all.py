@@ -11,11 +11,11 @@ from solo.cli import Verb
 from solo.cli.checks import check_robot, pick_device
 from solo.cli.eval import EvalStress
 from solo.cli.export import Export
-from solo.cli.recon import CollectRecon, TrainRecon
+from solo.cli.recon import ReconCollect, ReconTrain
 from solo.cli.report import Report
 from solo.cli.train import TrainPerceptive, TrainStudent, TrainTeacher
 from solo.errors import SoloError
-from solo.files import owned_folder, read_json, write_json
+from solo.files import check_same, owned_folder, read_json, write_json
 from solo.runs.folder import checkpoints
 
 STATE = "all.json"
@@ -79,13 +79,8 @@ class TrainAll(Verb):
         if not path.is_file():
             return {}
         state = read_json(path, "Choose another --output.")
-        for name, value in self._options()["options"].items():
-            before = state.get("options", {}).get(name)
-            if before != value:
-                raise SoloError(
-                    f"{str(self.output)!r} was started with --{name} {before}, not "
-                    f"{value}. Give the same options, or another --output."
-                )
+        here = self._options()["options"]
+        check_same(self.output, "training", state.get("options", {}), here)
         return state.get("done", {})
 
     def _steps(self) -> dict[str, Callable[[], Result]]:
@@ -129,7 +124,7 @@ class TrainAll(Verb):
     def _collect(self) -> Result:
         sizes, output = self._sizes(), self.output / "data"
         offline = sizes.offline
-        CollectRecon(
+        ReconCollect(
             policy=str(self.output / "teacher"),
             output=output,
             frames=offline.frames,
@@ -143,7 +138,7 @@ class TrainAll(Verb):
 
     def _fit(self) -> Result:
         sizes, output = self._sizes(), self.output / "reconstructor"
-        result = TrainRecon(
+        result = ReconTrain(
             data=self.output / "data",
             updates=sizes.offline.updates,
             batch=sizes.offline.batch,

@@ -32,7 +32,7 @@ from solo.deploy.phase import Phase
 from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.envs.names import COMMAND
 from solo.errors import SoloError
-from solo.evaluation.network_policy import MEASURES, TRUE_GROUPS, shared_out
+from solo.evaluation.policies import MEASURES, TRUE_GROUPS, shared_out
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import Policy

@@ -1,23 +1,39 @@
-"""Run a protocol with a policy: job after job, each kept when it is done."""
+"""Run a protocol with a policy: job after job, each kept when it is done.
+
+The folder of an evaluation holds ``config.json`` (protocol, policy and versions),
+``cells/JOB.json`` for each job that is done, so that a killed one goes on,
+``failures/`` with the last seconds of some of its rollouts (see
+`solo.evaluation.failures`), and ``result.json`` at the end. Files are written aside and
+renamed. Everything that changes numbers is in the configuration; a folder takes no
+results of another one.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
+import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from solo import __version__
+from solo.errors import SoloError
 from solo.evaluation.conditions import Condition, make_condition_env
 from solo.evaluation.failures import NUM_FAILURES, RecordedEnv, write_failures
-from solo.evaluation.folder import describe, open_results, read_job, write_job
 from solo.evaluation.metrics import summarise, summarise_rollouts
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, OnStep, Protocol, Wave
 from solo.evaluation.rollout import LANES, Policy, RolloutEnv, run_rollouts
-from solo.result_files import RESULT, write_result
+from solo.files import check_same, owned_folder, read_json, write_json
+from solo.result_files import RESULT, parse, write_result
 from solo.results import Evaluation, Job, Rollout
 from solo.sim.threads import stepping_threads
+
+CONFIG, CELLS = "config.json", "cells"
 
 OnRollout = Callable[[Cell, Rollout], None]
 """Called with each rollout that has ended, and its job."""
@@ -75,7 +91,7 @@ def evaluate(
                     folder,
                     num_failures,
                 )
-                write_job(folder, job)
+                write_json(folder / CELLS / f"{job.name}.json", asdict(job))
             jobs.append(job)
             on_job(job, is_new)
         found = protocol.describe_all(gather(config, jobs))
@@ -203,7 +219,62 @@ def total_times(parts: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def without_rollouts(job: Job, folder: str) -> Job:
-    """A job for the result of several evaluations, each in a folder of its own."""
-    files = tuple(f"{folder}/{name}" for name in job.failures)
-    return replace(job, rollouts=(), failures=files)
+def describe(
+    protocol: Protocol, source: PolicySource, condition: Condition | None = None
+) -> dict[str, Any]:
+    """Everything that the numbers of an evaluation depend on."""
+    config = {
+        "protocol": {**asdict(protocol), "terrain_seed": protocol.terrain_seed},
+        "policy": source.describe(),
+        **({} if condition is None else {"condition": condition.describe()}),
+        "versions": _versions(),
+    }
+    return json.loads(json.dumps(config))  # As it will be read: lists, not tuples.
+
+
+@contextmanager
+def open_results(folder: Path, config: Mapping[str, Any]) -> Iterator[None]:
+    """Own a results folder, new or of the same evaluation.
+
+    Raises:
+        SoloError: The folder holds another evaluation, cannot be written or is in use.
+    """
+    with owned_folder(folder):
+        (folder / CELLS).mkdir(exist_ok=True)
+        path = folder / CONFIG
+        if path.exists():
+            check_same(folder, "evaluation", read_json(path, _MEND), config)
+        else:
+            write_json(path, config)
+        yield
+
+
+def read_job(folder: Path, cell: Cell, rollouts: int) -> Job | None:
+    """The result of a job, or None if it is not done.
+
+    Raises:
+        SoloError: There is a file, but not one of ours.
+    """
+    path = folder / CELLS / f"{cell.name}.json"
+    if not path.exists():
+        return None
+    job = parse(Job, read_json(path, _MEND), path, _MEND)
+    found = len(job.rollouts)
+    if found != rollouts or sum(job.outcomes.values()) != rollouts:
+        raise SoloError(
+            f"Cannot use {str(path)!r}: it has {found} rollouts, not {rollouts}. "
+            f"{_MEND}"
+        )
+    return job
+
+
+_MEND = "Delete it to run its part again, or choose another --output."
+
+
+def _versions() -> dict[str, str]:
+    packages = ("torch", "mujoco", "mjlab", "rsl-rl-lib", "numpy")
+    return {
+        "solo": __version__,
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in packages},
+    }

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from solo.errors import SoloError
+from solo.errors import FieldError, SoloError
 from solo.evaluation.metrics import NUM_LEVELS
 from solo.results import Evaluation, Job, Rollout
 from solo.terrains.scene import TerrainSceneCfg
@@ -290,6 +290,22 @@ LEVELS = Protocol(
 
 The paper does not say what success is there; it is the stress test's.
 """
+
+
+def pick_levels(protocol: Protocol, levels: Sequence[int]) -> Protocol:
+    """Some levels of a protocol that has all ten; the protocol itself if none is named.
+
+    Raises:
+        SoloError: There is no such level.
+    """
+    if not levels:
+        return protocol
+    if not set(levels) <= set(range(NUM_LEVELS)):
+        raise FieldError("levels", f"is {tuple(levels)}; allowed are 0 to 9.")
+    chosen = tuple(sorted(set(levels)))
+    difficulties = tuple(LEVELS.difficulties[level] for level in chosen)
+    return replace(protocol, levels=chosen, difficulties=difficulties)
+
 
 EXTENT = Protocol(
     name="extent",

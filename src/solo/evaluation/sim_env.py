@@ -12,20 +12,28 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.reward_manager import RewardTermCfg
+from mjlab.utils.lab_api.math import euler_xyz_from_quat
 
 from solo.envs import mdp
 from solo.envs.commands_cfg import make_command
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
+from solo.envs.mdp.soft_voids import FootVoids
 from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FALL
 from solo.envs.obstacle import ObstacleCfg, add_obstacle
-from solo.evaluation.commands import LineCommandCfg, PlannedCommand, PlannedCommandCfg
-from solo.evaluation.footholds import Footsteps
-from solo.evaluation.legs import Track, change_legs, put_obstacle
+from solo.evaluation.mdp import (
+    LineCommandCfg,
+    PlannedCommand,
+    PlannedCommandCfg,
+    Track,
+    change_legs,
+    put_obstacle,
+)
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol, Start
 from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
+from solo.results import Landing
 from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains.scene import TerrainSceneCfg
 from solo.terrains.strips.strip import StripSceneCfg
@@ -163,6 +171,44 @@ def put_at_start(
     robot.write_joint_state_to_sim(
         joints.clamp(low, high), torch.zeros_like(joints), env_ids=ids
     )
+
+
+class Footsteps:
+    """Finds the touch-downs of a step beside holes."""
+
+    def __init__(self, env: ManagerBasedRlEnv, term: str) -> None:
+        """Look at an environment's feet.
+
+        Args:
+            env: The environment.
+            term: Name of a reward term `mdp.void_landings`, which knows feet and soles.
+        """
+        params: dict[str, Any] = env.reward_manager.get_term_cfg(term).params
+        self._env, self._terrain = env, grid_terrain(env)
+        self._sensor = env.scene[params["sensor_name"]]
+        self._feet = params["asset_cfg"]
+        scene = self._terrain.terrain_scene
+        self._voids = FootVoids(scene, params["footprint"], env.device)
+
+    def landings(self) -> list[tuple[int, Landing]]:
+        """Environment and touch-down of each foot that has just come down."""
+        landed = self._sensor.compute_first_contact(self._env.step_dt)
+        data, ids = self._env.scene[self._feet.name].data, self._feet.body_ids
+        pos_w = data.body_link_pos_w[:, ids][landed]
+        quat_w = data.body_link_quat_w[:, ids][landed]
+        slots = landed.nonzero()[:, 0]
+        over = self._voids.share(pos_w, quat_w)
+        shifted = self._voids.shifted_share(pos_w, quat_w)
+        yaw = euler_xyz_from_quat(quat_w)[2]
+        origins = self._terrain.env_origins
+        assert origins is not None
+        place = (pos_w - origins[slots])[:, :2]
+        rows = torch.column_stack((place, yaw, over, shifted)).tolist()
+        return [
+            (slot, Landing(*row))
+            for slot, row in zip(slots.tolist(), rows, strict=True)
+            if row[3] + row[4] > 0.0
+        ]
 
 
 class SimEnv:

@@ -40,8 +40,6 @@ SINGLES = {
 NUM_TOGETHER = 2
 
 _PATCH_M = 8.0
-_CELL_INCHES = (1.9, 1.425)  # 4:3, the raw stream's shape.
-_HEADER_INCHES, _FOOTER_INCHES, _LABEL_INCHES = 0.95, 0.75, 1.25
 
 
 def draw_depth_picture(
@@ -50,7 +48,6 @@ def draw_depth_picture(
     difficulty: float,
     output: Path,
     seed: int = 0,
-    cfg: DepthCorruptionCfg | None = None,
 ) -> dict[str, float]:
     """Render the views, corrupt them and draw a PNG file.
 
@@ -60,19 +57,17 @@ def draw_depth_picture(
         difficulty: Difficulty of all patches, in [0, 1].
         output: File to write.
         seed: Seed of terrain and corruption.
-        cfg: The corruptions; the defaults if None.
 
     Returns:
         Share of invalid pixels in each column.
     """
-    cfg = cfg or DepthCorruptionCfg()
     clean = torch.cat(
         [
             render_view(robot, name, STRIDES[(k + 1) % len(STRIDES)], difficulty, seed)
             for k, name in enumerate(terrains)
         ]
     )
-    columns = corrupt_columns(clean, robot, cfg, seed)
+    columns = corrupt_columns(clean, robot, DepthCorruptionCfg(), seed)
     _draw(columns, terrains, difficulty, robot.depth_camera.max_range_m, output)
     return {
         title: (images == 0.0).float().mean().item()
@@ -120,49 +115,48 @@ def _draw(
     max_m: float,
     output: Path,
 ) -> None:
-    cell_w, cell_h = _CELL_INCHES
-    width = _LABEL_INCHES + len(columns) * cell_w + 0.15
-    height = _HEADER_INCHES + len(terrains) * cell_h + _FOOTER_INCHES
-    figure = Figure(figsize=(width, height), facecolor="white")
-    colors = colormaps["viridis_r"].with_extremes(bad="black")
+    """One row per terrain, one column per corruption."""
+    size = (
+        1.9 * len(columns) + 1.0,
+        1.425 * len(terrains) + 1.3,
+    )  # 4:3, as the camera.
+    figure = Figure(figsize=size, facecolor="white", layout="constrained")
     title = f"Depth of the chest camera at difficulty {difficulty:g}"
-    figure.text(0.5, 1 - 0.28 / height, title, ha="center", size=15, weight="bold")
-    subtitle = "Each kind alone at the strong end of its range. Black: no depth."
-    figure.text(0.5, 1 - 0.52 / height, subtitle, ha="center", size=10, c="0.35")
+    figure.suptitle(title, size=15, weight="bold")
+    panels = figure.subplots(len(terrains), len(columns), squeeze=False)
+    colours = colormaps["viridis_r"].with_extremes(bad="black")
     image = None
-    for i, (name, images) in enumerate(columns.items()):
-        left = (_LABEL_INCHES + i * cell_w) / width
-        middle = left + 0.5 * (cell_w - 0.08) / width
-        figure.text(middle, 1 - 0.84 / height, name, ha="center", size=11)
-        for j, depth in enumerate(images.numpy()):
-            bottom = (height - _HEADER_INCHES - (j + 1) * cell_h + 0.06) / height
-            axes = figure.add_axes(
-                (left, bottom, (cell_w - 0.08) / width, (cell_h - 0.06) / height)
-            )
+    for column, (name, images) in zip(panels.T, columns.items(), strict=True):
+        column[0].set_title(name, size=11)
+        for axes, depth in zip(column, images.numpy(), strict=True):
             image = axes.imshow(
                 np.ma.masked_equal(depth, 0.0),
-                cmap=colors,
+                cmap=colours,
                 vmin=0.3,
                 vmax=max_m,
                 aspect="auto",
                 interpolation="nearest",
             )
-            axes.set_axis_off()
-            if i == 0:
-                label = name_in_lines(terrains[j])
-                y = bottom + 0.5 * (cell_h - 0.06) / height
-                figure.text(left - 0.1 / width, y, label, ha="right", va="center")
+    label_rows(panels, terrains)
     assert image is not None
-    bar = figure.add_axes((0.3, 0.42 / height, 0.4, 0.14 / height))
-    figure.colorbar(image, cax=bar, orientation="horizontal")
-    bar.set_xlabel("metres along the optical axis", size=9)
-    bar.tick_params(labelsize=8)
+    bar = figure.colorbar(image, ax=panels, location="bottom", shrink=0.4, pad=0.02)
+    bar.set_label(
+        "metres along the optical axis; black: no depth. "
+        "Each kind alone is at the strong end of its range.",
+        size=9,
+    )
+    bar.ax.tick_params(labelsize=8)
     figure.savefig(output, dpi=110, format="png")
 
 
-def name_in_lines(name: str) -> str:
-    """A terrain's name with one word per line."""
-    return name.replace("_", "\n")
+def label_rows(panels: np.ndarray, terrains: Sequence[str]) -> None:
+    """Name the rows of a sheet of images after terrains, and take the ticks away."""
+    for axes in panels.flat:
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for axes, terrain in zip(panels[:, 0], terrains, strict=True):
+        name = terrain.replace("_", "\n")
+        axes.set_ylabel(name, rotation=0, ha="right", va="center")
 
 
 @dataclass(frozen=True)

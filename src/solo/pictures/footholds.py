@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from solo.results import Landing
+from solo.results import Job, Landing
 from solo.robots.geom_cfg import FootCfg
 from solo.terrains.scene import TerrainScene
 from solo.terrains.voids import void_mask
@@ -114,4 +114,25 @@ def _draw_soles(axes: Axes, landings: Sequence[Landing], foot: FootCfg) -> None:
     colours = _SHARES([landing.over / _WORST for landing in landings])
     axes.add_collection(
         PolyCollection(soles, facecolors="none", edgecolors=colours, lw=0.9, alpha=0.8)
+    )
+
+
+def landings_of(job: Job) -> list[Landing]:
+    """All touch-downs of a job."""
+    return [landing for rollout in job.rollouts for landing in rollout.landings]
+
+
+def describe_landings(job: Job) -> str:
+    """In words: how much of the soles was over holes, and of the same soles shifted."""
+    found, success = landings_of(job), job.success
+    crossed = f"{success.successes} of {success.rollouts} cross"
+    if not found:
+        return f"no touch-down beside holes; {crossed}"
+    over, shifted = (
+        100 * sum(values) / len(found)
+        for values in ([f.over for f in found], [f.shifted for f in found])
+    )
+    return (
+        f"{len(found)} touch-downs beside holes: {over:.0f} % of the sole over holes, "
+        f"{shifted:.0f} % with the feet shifted by 5 to 25 cm; {crossed}"
     )

@@ -12,7 +12,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from solo.files import written_aside
-from solo.pictures.depth import name_in_lines
+from solo.pictures.depth import label_rows
 from solo.results import METHOD_TITLES
 from solo.robots import get_robot
 
@@ -27,8 +27,6 @@ _COLORS = {
     "qr_place": "C4",
     "flat": "0.6",
 }
-_CELL_INCHES = (2.05, 1.3)
-_HEADER_INCHES, _LABEL_INCHES, _BAR_INCHES = 0.75, 1.05, 0.75
 
 
 class ExampleRow(Protocol):
@@ -95,61 +93,41 @@ def draw_reconstructions(
         methods: Order of the methods' columns.
         output: PNG file to write.
     """
-    cell_w, cell_h = _CELL_INCHES
-    titles = [
-        "latest depth",
-        "ground truth",
-        *(_title(m) for m in methods),
-    ]
-    width = _LABEL_INCHES + len(titles) * cell_w + _BAR_INCHES
-    height = _HEADER_INCHES + len(rows) * cell_h + 0.1
-    figure = Figure(figsize=(width, height), facecolor="white")
+    titles = ["latest depth", "ground truth", *(_title(m) for m in methods)]
+    size = (2.05 * len(titles) + 1.6, 1.3 * len(rows) + 0.8)
+    figure = Figure(figsize=size, facecolor="white", layout="constrained")
     title = "Ground around the robot, reconstructed from depth and proprioception"
-    figure.text(0.5, 1 - 0.26 / height, title, ha="center", size=12, weight="bold")
+    figure.suptitle(title, size=12, weight="bold")
+    panels = figure.subplots(len(rows), len(titles), squeeze=False)
     gray = colormaps["gray"].with_extremes(bad="tab:red")
-    for j, row in enumerate(rows):
-        bottom = (height - _HEADER_INCHES - (j + 1) * cell_h + 0.19) / height
-        size = ((cell_w - 0.08) / width, (cell_h - 0.24) / height)
-        label_y = bottom + 0.5 * size[1]
-        label = name_in_lines(row.terrain)
-        figure.text(
-            0.95 * _LABEL_INCHES / width, label_y, label, ha="right", va="center"
-        )
+    for axes, name in zip(panels[0], titles, strict=True):
+        axes.set_title(name, size=10)
+    for line, row in zip(panels, rows, strict=True):
+        depth = np.ma.masked_equal(row.depth, 0.0)
+        line[0].imshow(depth, cmap=gray, vmin=0.1, vmax=1.0, aspect="auto")
         low, high = float(row.truth.min()), float(row.truth.max())
         if high - low < 0.1:
             low, high = low - 0.05, high + 0.05
         image = None
-        panels = [row.depth, row.truth, *(row.maps[m] for m in methods)]
-        for i, (name, panel) in enumerate(zip(titles, panels, strict=True)):
-            left = (_LABEL_INCHES + i * cell_w) / width
-            axes = figure.add_axes((left, bottom, *size))
-            axes.set_xticks([])
-            axes.set_yticks([])
-            if i == 0:
-                values = np.ma.masked_equal(panel, 0.0)
-                axes.imshow(values, cmap=gray, vmin=0.1, vmax=1.0, aspect="auto")
-            else:
-                image = axes.imshow(
-                    panel,
-                    cmap="viridis",
-                    vmin=low,
-                    vmax=high,
-                    origin="lower",
-                    aspect="auto",
-                    interpolation="nearest",
-                )
-            if i > 1:
-                error_cm = 100.0 * np.abs(panel - row.truth).mean()
-                axes.set_xlabel(f"L1 {error_cm:.1f} cm", size=7, labelpad=1)
-            if j == 0:
-                middle = left + 0.5 * size[0]
-                figure.text(middle, 1 - 0.62 / height, name, ha="center", size=10)
+        maps = [row.truth, *(row.maps[m] for m in methods)]
+        for axes, height in zip(line[1:], maps, strict=True):
+            image = axes.imshow(
+                height,
+                cmap="viridis",
+                vmin=low,
+                vmax=high,
+                origin="lower",
+                aspect="auto",
+                interpolation="nearest",
+            )
+        for axes, height in zip(line[2:], maps[1:], strict=True):
+            error_cm = 100.0 * np.abs(height - row.truth).mean()
+            axes.set_xlabel(f"L1 {error_cm:.1f} cm", size=7, labelpad=1)
         assert image is not None
-        left = (_LABEL_INCHES + len(titles) * cell_w) / width
-        bar = figure.add_axes((left, bottom, 0.1 / width, size[1]))
-        figure.colorbar(image, cax=bar)
-        bar.tick_params(labelsize=7)
-        bar.set_ylabel("m", size=7, labelpad=1)
+        bar = figure.colorbar(image, ax=line, pad=0.01, aspect=10)
+        bar.ax.tick_params(labelsize=7)
+        bar.set_label("m", size=7, labelpad=1)
+    label_rows(panels, [row.terrain for row in rows])
     figure.savefig(output, dpi=120, format="png")
 
 

@@ -13,7 +13,6 @@ from torch import nn
 
 from solo.progress import make_progress
 from solo.reconstruction.cfg import FitCfg
-from solo.reconstruction.checkpoint import ModelFactory, make_model, open_split
 from solo.reconstruction.data.recorder import EXTENT_PATCHES_M, check_disjoint
 from solo.reconstruction.data.shards import Manifest
 from solo.reconstruction.data.windows import Batch, WindowSet
@@ -22,7 +21,7 @@ from solo.reconstruction.networks.interface import (
     ReconstructionIoCfg,
     Reconstructor,
 )
-from solo.reconstruction.offline import fit
+from solo.reconstruction.offline import ModelFactory, fit, make_model, open_split
 from solo.robots import get_robot
 from solo.robots.view import cells_in_view
 

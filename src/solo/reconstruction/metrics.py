@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import maximum_filter
 
 HARD_LEVELS = (7, 8, 9)
 """Levels of the hard-traversability aggregate.
@@ -199,7 +200,11 @@ def covered_edges(height: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, ..
     Found and right are those with one of the other map within one cell.
     """
     predicted, true = find_edges(height), find_edges(truth)
-    marks = (true, true & _grow(predicted), predicted, predicted & _grow(true))
+    # Whether there is one within a cell, diagonals included.
+    near_predicted, near_true = (
+        maximum_filter(mark, size=(1, 3, 3)) for mark in (predicted, true)
+    )
+    marks = (true, true & near_predicted, predicted, predicted & near_true)
     return tuple(mark.sum(axis=(-2, -1)) for mark in marks)
 
 
@@ -246,17 +251,3 @@ def _pairs(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
             found[..., column] |= pair
             free[..., near] &= ~pair
     return found
-
-
-def _grow(mask: np.ndarray) -> np.ndarray:
-    """Cells within one cell, diagonals included, of a marked one; [..., Y, X]."""
-    height, width = mask.shape[-2:]
-    padded = np.pad(mask, [(0, 0)] * (mask.ndim - 2) + [(1, 1), (1, 1)])
-    return np.any(
-        [
-            padded[..., y : y + height, x : x + width]
-            for y in range(3)
-            for x in range(3)
-        ],
-        axis=0,
-    )

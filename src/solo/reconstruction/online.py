@@ -23,7 +23,7 @@ from typing import Any, cast
 import torch
 from tensordict import TensorDict
 
-from solo.errors import SoloError
+from solo.errors import SoloError, check_number
 from solo.reconstruction.cfg import LEARNING_RATE, MAX_GRAD_NORM
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.interface import (
@@ -71,24 +71,13 @@ class ReconstructionLearnerCfg:
     """Gradients are clipped to this norm."""
 
     def __post_init__(self) -> None:
-        numbers = (self.iterations, self.samples, self.batch, self.updates)
-        if min(numbers) < 1 or self.learning_rate <= 0.0:
-            raise ValueError(
-                "ReconstructionLearnerCfg has iterations, samples, batch and updates "
-                f"{numbers} and learning_rate {self.learning_rate}; all must be "
-                "positive."
-            )
-        if self.warm_up_iterations > 0 and self.warm_up_updates < 1:
-            raise ValueError(
-                f"ReconstructionLearnerCfg has {self.warm_up_iterations} iterations of "
-                f"warm-up with {self.warm_up_updates} updates; give at least 1."
-            )
-        if min(self.neighbours, self.sequence) < 1 or self.cells < 0:
-            raise ValueError(
-                f"ReconstructionLearnerCfg has neighbours {self.neighbours}, sequence "
-                f"{self.sequence} and cells {self.cells}; the first two must be at "
-                "least 1, cells at least 0."
-            )
+        sizes = ("iterations", "samples", "batch", "updates", "neighbours", "sequence")
+        for name in sizes:
+            check_number(name, getattr(self, name), 1)
+        check_number("learning_rate", self.learning_rate, 1e-9)
+        check_number("cells", self.cells, 0)
+        least = 1 if self.warm_up_iterations > 0 else 0
+        check_number("warm_up_updates", self.warm_up_updates, least)
 
 
 Mirrors = Mapping[str, Callable[[torch.Tensor], torch.Tensor]]

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from solo.pictures.training import smoothed
 from solo.report import paper
 from solo.report import parts as ui
 from solo.report.figures import Line, curves
 from solo.report.read import ResultFile
 from solo.results import Curriculum, LevelCurve
 
-_SMOOTH_SHARE = 0.02
-"""Share of a run that a point of its line averages over; as docs/metrics.md says."""
 _MAX_POINTS = 240
 
 
@@ -93,10 +92,6 @@ def smooth(
     xs: Sequence[float], levels: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """The running mean of a curve, at so few places that the page stays small."""
-    width = max(1, round(_SMOOTH_SHARE * len(levels)))
-    sums = np.concatenate([[0.0], np.cumsum(levels)])
     step = max(1, -(-len(levels) // _MAX_POINTS))
     ends = np.unique([*range(step, len(levels) + 1, step), len(levels)])
-    starts = np.maximum(ends - width, 0)
-    means = (sums[ends] - sums[starts]) / (ends - starts)
-    return [xs[end - 1] for end in ends], means.tolist()
+    return [xs[end - 1] for end in ends], smoothed(levels)[ends - 1].tolist()

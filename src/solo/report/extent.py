@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from solo.report import paper
 from solo.report import parts as ui
-from solo.report.failures import gallery
 from solo.report.figures import Line, Mark, curves
 from solo.report.read import Run
 from solo.report.stress import causes_table, rate_point
@@ -16,15 +15,13 @@ _SIDES_M = (8.0, 10.0)
 """Sides of the paper's scenes: trained on, and never seen."""
 
 
-def extent_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
+def extent_section(runs: Sequence[Run]) -> ui.Section:
     """Everything of the change of extent."""
     parts = [
         ui.Badges(ui.scale_notes(runs)),
         _extent_table(runs),
         _extent_figure(runs),
         causes_table(runs),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     intro = (
         "Descending stairs over difficulty, on the 8 m scenes of training and on "

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from solo.evaluation.metrics import summarise_levels
 from solo.report import paper
 from solo.report import parts as ui
-from solo.report.failures import gallery
 from solo.report.read import ResultFile, Run
 from solo.results import Levels, Mean, Rate
 
@@ -20,7 +19,7 @@ _GROUPS = {
 _MAX_GRIDS = 6
 
 
-def levels_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
+def levels_section(runs: Sequence[Run]) -> ui.Section:
     """Everything of one or more evaluations of levels."""
     files = list(dict.fromkeys(run.file for run in runs))
     pairs = {
@@ -37,8 +36,6 @@ def levels_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
         *(_paired_table(file, found, runs) for file, found in pairs.items()),
         _policy_table(runs),
         *_grids(runs),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     intro = (
         "Ten levels of every training terrain. Easy, medium and hard pool all "

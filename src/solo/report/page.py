@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from solo import __version__
 from solo.files import written_aside
 from solo.report import bench, curriculum, levels, recon, robustness, stress, strips
 from solo.report.extent import extent_section
-from solo.report.parts import NUM_COLOURS, Headline, Section
-from solo.report.read import ResultFile, find_runs, robustness_runs
+from solo.report.failures import gallery
+from solo.report.parts import NUM_COLOURS, Headline, Section, settings
+from solo.report.read import ResultFile, Run, find_runs, robustness_runs
 from solo.result_files import Bench
 from solo.results import Curriculum, Reconstruction
 
@@ -110,10 +111,13 @@ def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[Sectio
         "course": strips.course_section,
         "route": strips.route_section,
     }
-    walked = {name: known[name](runs[name], max_failures) for name in known
-              if name in runs}  # fmt: skip
+    walked = {
+        name: _with_failures(known[name](runs[name]), runs[name], max_failures)
+        for name in known
+        if name in runs
+    }
     others = [
-        strips.other_section(name, found, max_failures)
+        _with_failures(strips.other_section(name, found), found, max_failures)
         for name, found in runs.items()
         if name not in known
     ]
@@ -132,6 +136,11 @@ def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[Sectio
         bench.bench_section(benches) if benches else None,
     ]
     return [section for section in sections if section is not None]
+
+
+def _with_failures(section: Section, runs: Sequence[Run], most: int) -> Section:
+    """A section with what every protocol ends with: failures, and settings."""
+    return replace(section, parts=[*section.parts, gallery(runs, most), settings(runs)])
 
 
 def verdict(heads: Sequence[Headline]) -> str:

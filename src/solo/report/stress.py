@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from solo.report import paper
 from solo.report import parts as ui
-from solo.report.failures import gallery
 from solo.report.figures import Mark, Point, dots
 from solo.report.read import Run
 from solo.results import MAP_ERROR, Job, Rate
@@ -18,7 +17,7 @@ _PENALTIES = {
 _STAIRS = ("stairs_down_25", "stairs_down_35", "stairs_up_25", "stairs_up_35")
 
 
-def stress_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
+def stress_section(runs: Sequence[Run]) -> ui.Section:
     """Everything of the stress test."""
     quotes = {"stones_aligned": [Mark(96.0, 0)], "mean": [Mark(97.5, 0)]}
     parts = [
@@ -28,8 +27,6 @@ def stress_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
         _map_table(runs),
         *_footholds(runs),
         causes_table(runs),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     intro = (
         "Eight terrains at difficulty 0.99, one job each; straight ahead at a speed "

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from solo.report import paper
 from solo.report import parts as ui
-from solo.report.failures import gallery
 from solo.report.figures import Line, Mark, curves, tracks
 from solo.report.read import Run
 from solo.report.stress import causes_table, success_figure
@@ -18,7 +17,7 @@ _TITLES = {name: title for name, (title, _) in paper.ISOLATED.items()}
 _MAX_ROBOTS = 32
 
 
-def isolated_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
+def isolated_section(runs: Sequence[Run]) -> ui.Section:
     """The seven isolated terrains beside the paper's ten trials on hardware."""
     passed, trials = paper.ISOLATED_TOTAL
     target = 100 * passed / trials
@@ -46,8 +45,6 @@ def isolated_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
         success_figure(runs, quotes, "paper, hardware", _TITLES),
         *_progress(runs),
         causes_table(runs, _TITLES),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     intro = (
         "The terrains of the paper's hardware trials, built in simulation; success is "
@@ -62,7 +59,7 @@ def isolated_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
     return ui.Section("isolated", "Isolated real-world terrains", intro, parts, heads)
 
 
-def course_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
+def course_section(runs: Sequence[Run]) -> ui.Section:
     """The indoor course."""
     caption = (
         "Runs over the whole course, with the 95 % Wilson interval; the paper shows "
@@ -73,8 +70,6 @@ def course_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
         _success_table(caption, runs),
         *_progress(runs),
         causes_table(runs),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     intro = (
         "One way over 15 cm stairs up, 20 cm and 30 cm stones, a 45 cm gap, stairs "
@@ -89,7 +84,7 @@ def course_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
     return ui.Section("course", "Indoor mixed course", intro, parts, heads)
 
 
-def other_section(name: str, runs: Sequence[Run], max_failures: int) -> ui.Section:
+def other_section(name: str, runs: Sequence[Run]) -> ui.Section:
     """An evaluation that the paper does not have."""
     parts = [
         ui.Badges(ui.scale_notes(runs)),
@@ -97,8 +92,6 @@ def other_section(name: str, runs: Sequence[Run], max_failures: int) -> ui.Secti
         success_figure(runs, {}),
         *_progress(runs),
         causes_table(runs),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     what = f"{name}, success"
     heads = [ui.rate_headline(what, r, r.success, ui.quoted(None)) for r in runs]
@@ -138,7 +131,7 @@ def _progress(runs: Sequence[Run]) -> list[ui.Table]:
     return tables
 
 
-def route_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
+def route_section(runs: Sequence[Run]) -> ui.Section:
     """The outdoor route: distances, falls, and where they happened."""
     routes = {run: run.found.route for run in runs if run.found.route is not None}
     lengths = {route.length_m for route in routes.values()}
@@ -151,8 +144,6 @@ def route_section(runs: Sequence[Run], max_failures: int) -> ui.Section:
         _route_table(routes),
         _tracks(routes),
         _errors(routes),
-        gallery(runs, max_failures),
-        ui.settings(runs),
     ]
     intro = (
         "A seeded way over stairs, slopes, grass-like and uneven ground with bends. "

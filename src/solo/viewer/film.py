@@ -25,7 +25,7 @@ from solo.pictures.offscreen import (
     make_view_model,
     render,
 )
-from solo.pictures.video import save_mp4, save_small_gif
+from solo.pictures.video import save_gif, save_mp4
 from solo.progress import make_progress
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene
@@ -69,10 +69,6 @@ class Footage:
     """All control steps."""
     frames: list[Frame] = field(default_factory=list)
     """Some of them, with what was perceived."""
-
-    def series(self, name: str) -> np.ndarray:
-        """A field of all moments, [T, ...]."""
-        return np.array([getattr(moment, name) for moment in self.moments])
 
 
 def record(
@@ -208,7 +204,7 @@ def write_film(studio: Studio, frames: list[Frame], path: Path) -> bool:
         save_mp4(pictures, path, FILM_FPS, hold_s=1.0)
     elif kind == ".gif":
         seconds = frames[-1][0].seconds - frames[0][0].seconds
-        save_small_gif(pictures, path, seconds / max(1, len(frames) - 1))
+        save_gif(pictures, path, seconds / max(1, len(frames) - 1))
     else:
         with written_aside(path) as unfinished:
             _join_sheet(pictures).save(unfinished, format="PNG")
@@ -222,78 +218,51 @@ def write_clip(
     path: Path,
     num_robots: int = 1,
     depth_errors: bool = False,
+    plots: Path | None = None,
 ) -> dict[str, Any]:
-    """Walk once and write a film; see `write_film`.
+    """Walk once, from the start to the finish, a fall or the end of the time.
 
     Args:
         source: The policy.
         ground: Where to walk.
         seconds: Simulated time, at most; the terrain's own limit if None.
-        path: File to write.
+        path: Film to write, see `write_film`; there is none if the runtime never let
+            the policy act.
         num_robots: How many walk.
         depth_errors: Whether depth has the camera errors of training.
+        plots: PNG file for curves over the terrain, if wanted.
 
     Returns:
         The summary.
     """
     walk = Walk(source, ground, num_robots, depth_errors)
-    tally = Tally(walk.step_s)
+    tally, files, has_view = Tally(walk.step_s), [], False
     fps = FILM_FPS if path.suffix.lower() == ".mp4" else GIF_FPS
     try:
         with make_progress() as progress:
             recording = record(walk, seconds or ground.time_s, tally, progress, fps)
         summary = tally.summarise(source, ground)
-        has_view = write_film(Studio(walk), recording.frames, path)
+        if plots is not None:
+            moments, begins_m = recording.moments, walk.leg_begins_m
+            draw_plots(moments, ground, walk.terrain, begins_m, summary, plots)
+            files.append(str(plots))
+        if recording.frames:
+            has_view = write_film(Studio(walk), recording.frames, path)
+            files.append(str(path))
     finally:
         walk.close()
-    return {**summary, "has_3d_view": has_view, "files": [str(path)]}
+    return {**summary, "has_3d_view": has_view, "files": files}
 
 
 def write_demo(
     source: PolicySource, ground: Ground, seconds: float | None, folder: Path
 ) -> dict[str, Any]:
-    """Walk once from the start to the finish, a fall or the end of the time.
-
-    Args:
-        source: The policy.
-        ground: Where to walk.
-        seconds: Simulated time, at most; the terrain's own limit if None.
-        folder: Where the files go; it exists.
-
-    Returns:
-        The summary, which is in the folder too. Without OpenGL there is no movie.
-    """
-    walk = Walk(source, ground)
-    tally = Tally(walk.step_s)
-    try:
-        with make_progress() as progress:
-            recording = record(walk, seconds or ground.time_s, tally, progress)
-            summary = tally.summarise(source, ground)
-            files = [folder / PLOTS]
-            moments, begins_m = recording.moments, walk.leg_begins_m
-            draw_plots(moments, ground, walk.terrain, begins_m, summary, files[0])
-            if _write_movie(walk, recording, folder / MOVIE, progress):
-                files.append(folder / MOVIE)
-    finally:
-        walk.close()
-    summary["files"] = [str(path) for path in (*files, folder / SUMMARY)]
+    """A clip with plots, and its summary, in a folder that exists."""
+    plots = folder / PLOTS
+    summary = write_clip(source, ground, seconds, folder / MOVIE, plots=plots)
+    summary["files"].append(str(folder / SUMMARY))
     write_json(folder / SUMMARY, summary)
     return summary
-
-
-def _write_movie(
-    walk: Walk, recording: Footage, path: Path, progress: Progress
-) -> bool:
-    if not recording.frames:  # The runtime never let the policy act.
-        return False
-    try:
-        pictures = Studio(walk).draw(thin_out(recording.frames), progress)
-    except NoGraphicsError:
-        print(f"No OpenGL here, so no movie. To get it: {INSTALL_HINT}.")
-        path.unlink(missing_ok=True)  # One of an earlier run would not fit.
-        return False
-    save_small_gif(pictures, path, 1.0 / GIF_FPS)
-    return True
 
 
 def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[View]:

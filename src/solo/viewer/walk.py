@@ -24,9 +24,8 @@ from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.envs.observations_cfg import make_observations
 from solo.evaluation.bundle import DAMPED, BundleRollouts
-from solo.evaluation.commands import LineCommand, LineCommandCfg
-from solo.evaluation.legs import Track
-from solo.evaluation.network_policy import NetworkPolicy, PerceptivePolicy
+from solo.evaluation.mdp import LineCommand, LineCommandCfg, Track
+from solo.evaluation.policies import NetworkPolicy, PerceptivePolicy
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy, StepReport, classify

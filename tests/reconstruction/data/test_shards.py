@@ -87,7 +87,7 @@ def test_more_frames_extend_a_recording(tmp_path):
 
 def test_other_options_are_refused_by_name(tmp_path):
     record(tmp_path, "train")
-    with pytest.raises(SoloError, match="was recorded with seed 0, not 1"):
+    with pytest.raises(SoloError, match="seed is 0 there and 1 here"):
         collect(small_cfg(seed=1), NoiseSampler(), tmp_path)
 
 

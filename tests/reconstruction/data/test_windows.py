@@ -9,10 +9,10 @@ from mjlab.utils.buffers import CircularBuffer
 
 from solo.errors import SoloError
 from solo.reconstruction.cfg import FitCfg
-from solo.reconstruction.checkpoint import open_split
 from solo.reconstruction.data.recorder import collect, plan_shard
 from solo.reconstruction.data.shards import Manifest, read_arrays
 from solo.reconstruction.data.windows import WindowSet, episode_starts
+from solo.reconstruction.offline import open_split
 from solo.sensors.depth.history import DepthHistory
 from tests.reconstruction.tiny import IMAGE, NoiseSampler, record, small_cfg
 

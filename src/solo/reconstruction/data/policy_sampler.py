@@ -35,7 +35,6 @@ class PolicySampler:
         name: str,
         make_policy: Callable[[ManagerBasedRlEnv], Policy],
         sensor: DepthSensorCfg | None = None,
-        device: str = "cpu",
     ) -> None:
         """Make the sampler.
 
@@ -47,9 +46,8 @@ class PolicySampler:
                 Recurrent policies reset themselves where ``env.episode_length_buf``
                 is 0.
             sensor: Camera with its errors and delay; those of training by default.
-            device: Device of the environment.
         """
-        self.robot, self.name, self.device = robot, name, device
+        self.robot, self.name = robot, name
         self.sensor = sensor or DepthSensorCfg.for_robot(robot)
         self._make_policy = make_policy
 
@@ -109,7 +107,7 @@ class PolicySampler:
             seed=seed,
         )
         cfg.curriculum = {}
-        env = make_env(cfg, self.device)
+        env = make_env(cfg)
         terrain = env.scene.terrain
         assert isinstance(terrain, GridTerrain)
         origins = terrain.terrain_origins
@@ -120,7 +118,7 @@ class PolicySampler:
             ("terrain_types", plan.columns),
         ):
             placed = torch.from_numpy(np.asarray(values, dtype=np.int64))
-            getattr(terrain, name)[:] = placed.to(self.device)
+            getattr(terrain, name)[:] = placed
         terrain.env_origins[:] = origins[terrain.terrain_levels, terrain.terrain_types]
         env.reset()
         return env

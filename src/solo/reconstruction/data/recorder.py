@@ -14,7 +14,12 @@ from solo.errors import SoloError
 from solo.files import owned_folder
 from solo.progress import make_progress
 from solo.reconstruction.cfg import HELD_OUT_SEED, CollectCfg
-from solo.reconstruction.data.shards import Manifest, ShardWriter
+from solo.reconstruction.data.shards import (
+    Manifest,
+    has_shard,
+    open_recording,
+    write_shard,
+)
 from solo.terrains.scene import TerrainSceneCfg
 
 EXTENT_TERRAINS = ("stairs_down_25", "stairs_down_30", "stairs_down_35")
@@ -125,19 +130,15 @@ def collect(cfg: CollectCfg, sampler: Sampler, output: Path) -> Manifest:
     Raises:
         SoloError: The folder holds other data, is in use or cannot be written.
     """
-    with owned_folder(output / cfg.split):
-        return _collect(cfg, sampler, output / cfg.split)
-
-
-def _collect(cfg: CollectCfg, sampler: Sampler, folder: Path) -> Manifest:
-    writer = ShardWriter.open(folder, sampler.name, _config(cfg, sampler))
-    with make_progress() as progress:
+    folder = output / cfg.split
+    with owned_folder(folder), make_progress() as progress:
+        manifest = open_recording(folder, sampler.name, _config(cfg, sampler))
         plans = [plan_shard(cfg, index) for index in range(num_shards(cfg))]
         total = sum(len(plan.columns) * cfg.num_steps for plan in plans)
-        done = writer.manifest.frames
+        done = manifest.frames
         task = progress.add_task(f"recording {cfg.split}", total=total, completed=done)
         for index, plan in enumerate(plans):
-            if writer.has(index):
+            if has_shard(folder, manifest, index):
                 continue
             steps = []
             for step in sampler.sample(plan, cfg.num_steps):
@@ -145,8 +146,8 @@ def _collect(cfg: CollectCfg, sampler: Sampler, folder: Path) -> Manifest:
                 progress.advance(task, len(plan.columns))
             arrays = {k: np.stack([step[k] for step in steps]) for k in steps[0]}
             arrays |= {"terrain": plan.columns, "level": plan.levels}
-            writer.write(index, arrays, plan.scene)
-    return writer.manifest
+            write_shard(folder, manifest, index, arrays, plan.scene)
+    return manifest
 
 
 def pack_step(step: Step) -> dict[str, np.ndarray]:

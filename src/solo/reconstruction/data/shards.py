@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from solo.errors import SoloError
-from solo.files import read_json, read_npz, write_json, written_aside
+from solo.files import check_same, read_json, read_npz, write_json, written_aside
 from solo.result_files import parse
 from solo.terrains.scene import TerrainSceneCfg
 
@@ -112,57 +112,49 @@ class Manifest:
         return parse(Manifest, found, path, _AGAIN)
 
 
-class ShardWriter:
-    """Adds shards to a folder, each of them whole or not at all."""
+def open_recording(folder: Path, sampler: str, config: dict[str, Any]) -> Manifest:
+    """Begin a recording in a folder, or go on with one of the same configuration.
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder, self.manifest = folder, manifest
+    Raises:
+        SoloError: The folder holds data of another configuration.
+    """
+    config = json.loads(json.dumps(config))
+    if not (folder / MANIFEST).exists():
+        return Manifest(sampler, config)
+    manifest = Manifest.read(folder)
+    check_same(folder, "recording", manifest.config, config)
+    return manifest
 
-    @staticmethod
-    def open(folder: Path, sampler: str, config: dict[str, Any]) -> ShardWriter:
-        """Begin a recording in a folder, or go on with one of the same configuration.
 
-        Raises:
-            SoloError: The folder holds data of another configuration.
-        """
-        config = json.loads(json.dumps(config))
-        if (folder / MANIFEST).exists():
-            manifest = Manifest.read(folder)
-            for key in {*manifest.config, *config}:
-                was, now = manifest.config.get(key), config.get(key)
-                if was != now:
-                    raise SoloError(
-                        f"{str(folder)!r} was recorded with {key} {was}, not {now}. "
-                        "Use the same options to go on, or another --output."
-                    )
-        else:
-            manifest = Manifest(sampler, config)
-        return ShardWriter(folder, manifest)
+def has_shard(folder: Path, manifest: Manifest, index: int) -> bool:
+    """Whether a shard is there already."""
+    shard = manifest.shards.get(index)
+    return shard is not None and (folder / shard.file).is_file()
 
-    def has(self, index: int) -> bool:
-        """Whether a shard is there already."""
-        shard = self.manifest.shards.get(index)
-        return shard is not None and (self.folder / shard.file).is_file()
 
-    def write(
-        self, index: int, arrays: dict[str, np.ndarray], scene: TerrainSceneCfg
-    ) -> None:
-        """Write one shard, then the manifest that lists it."""
-        path = self.folder / shard_name(index)
-        with written_aside(path) as temporary:
-            packed = dict(arrays)
-            packed["depth_planes"] = pack_images(packed.pop("depth_mm"))
-            write_arrays(temporary, packed)
-        num_steps, num_robots = arrays["is_first"].shape
-        self.manifest.shards[index] = ShardInfo(
-            file=path.name,
-            sha256=checksum(path),
-            frames=num_steps * num_robots,
-            scene=dataclasses.asdict(scene),
-            terrains=[scene.variants[k] for k in arrays["terrain"]],
-            levels=[int(level) for level in arrays["level"]],
-        )
-        write_json(self.folder / MANIFEST, self.manifest.to_dict())
+def write_shard(
+    folder: Path,
+    manifest: Manifest,
+    index: int,
+    arrays: dict[str, np.ndarray],
+    scene: TerrainSceneCfg,
+) -> None:
+    """Write one shard, whole or not at all, then the manifest that lists it."""
+    path = folder / shard_name(index)
+    with written_aside(path) as temporary:
+        packed = dict(arrays)
+        packed["depth_planes"] = pack_images(packed.pop("depth_mm"))
+        write_arrays(temporary, packed)
+    num_steps, num_robots = arrays["is_first"].shape
+    manifest.shards[index] = ShardInfo(
+        file=path.name,
+        sha256=checksum(path),
+        frames=num_steps * num_robots,
+        scene=dataclasses.asdict(scene),
+        terrains=[scene.variants[k] for k in arrays["terrain"]],
+        levels=[int(level) for level in arrays["level"]],
+    )
+    write_json(folder / MANIFEST, manifest.to_dict())
 
 
 def shard_name(index: int) -> str:

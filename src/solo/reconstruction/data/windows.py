@@ -23,6 +23,8 @@ from solo.reconstruction.update import Batch
 from solo.sensors.depth.cfg import DepthCameraCfg
 
 _FIELDS = ("depth_mm", "proprioception", "height_mm", "velocity", "delay", "start")
+_PER_MM = 0.001 / DepthCameraCfg.max_range_m
+"""Depth of the camera's range becomes 1."""
 _UNPACKED = ".unpacked"
 _STAMP = "shards.json"
 
@@ -33,25 +35,18 @@ class WindowSet:
     Sequence s and step t count over all shards; a sequence is one robot of one shard.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        io: ReconstructionIoCfg | None = None,
-        max_range_m: float = DepthCameraCfg.max_range_m,
-    ) -> None:
+    def __init__(self, folder: Path, io: ReconstructionIoCfg | None = None) -> None:
         """Check and unpack the shards, or take what was unpacked before.
 
         Args:
             folder: A split's folder, such as ``DIR/train``.
             io: Lengths and stride of the windows; the paper's if left out.
-            max_range_m: Depth that becomes 1.
 
         Raises:
             SoloError: The recording is missing or damaged.
         """
         self.manifest = Manifest.read(folder)
         self.io = io or ReconstructionIoCfg()
-        self._scale = 1.0 / (1000.0 * max_range_m)
         shards = [self.manifest.shards[k] for k in sorted(self.manifest.shards)]
         if not shards:
             raise SoloError(
@@ -127,7 +122,7 @@ class WindowSet:
         depth = self._depth[keys // self.num_steps, keys % self.num_steps]
         height = self._height[sequences, steps]
         return Batch(
-            (torch.from_numpy(depth.astype(np.float32)) * self._scale).clamp_(max=1.0),
+            (torch.from_numpy(depth.astype(np.float32)) * _PER_MM).clamp_(max=1.0),
             torch.from_numpy(self._proprioception[sequences[:, None], frames]),
             torch.from_numpy(height.astype(np.float32)) * 0.001,
             torch.from_numpy(self._velocity[sequences, steps]),

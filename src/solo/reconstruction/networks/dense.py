@@ -1,4 +1,4 @@
-"""What the two baselines share: a recurrent memory and one dense decoder.
+"""What the two baselines share: a recurrent memory, one dense decoder and a U-Net.
 
 All that the sensors said is pressed into the state of a gated recurrent unit (GRU), and
 the whole rough map is decoded from that one vector; a U-Net then refines it. This is
@@ -19,9 +19,15 @@ map and starts near zero, so that the gradient reaches the rough map at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
 import torch
 from torch import nn
+from torch.nn.functional import interpolate
 
+from solo.reconstruction.networks.depth_encoder import init_conv
 from solo.reconstruction.networks.interface import (
     Outputs,
     ReconstructionIoCfg,
@@ -31,34 +37,42 @@ from solo.reconstruction.networks.interface import (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DenseCfg:
+    """Sizes that both baselines have."""
+
+    io: ReconstructionIoCfg = field(default_factory=ReconstructionIoCfg)
+    """Sizes of inputs and outputs."""
+    channels: tuple[int, ...]
+    """Channels of the image network: stem, then one residual block each."""
+    strides: tuple[int, ...] = (2, 2, 2, 2)
+    """Strides of the same."""
+    proprioception_hidden_dim: int = 128
+    """Width of the MLP of proprioception."""
+    hidden_dim: int
+    """Size of the memory."""
+    decoder_dim: int = 128
+    """Width of the layer between memory and rough map."""
+    head_hidden_dim: int = 64
+    """Width of the velocity head."""
+    unet_channels: tuple[int, ...] = (16, 32, 64)
+    """Channels of the refinement, fine to coarse."""
+    episode_memory: bool = False
+    """The memory lasts as long as the episode: it is trained on sequences and streamed
+    (variants ``start_memory`` and ``dpl_memory``)."""
+
+
 class DenseReconstructor(Reconstructor):
     """Base of the START-style and DPL-style reconstructors. State: the GRU's."""
 
-    def __init__(
-        self,
-        io: ReconstructionIoCfg,
-        evidence_dim: int,
-        hidden_dim: int,
-        decoder_dim: int,
-        head_hidden_dim: int,
-        episode_memory: bool = False,
-    ) -> None:
-        """Create memory and decoder.
-
-        Args:
-            io: Sizes of inputs and outputs.
-            evidence_dim: What the memory reads per step.
-            hidden_dim: Size of the memory.
-            decoder_dim: Width of the layer between memory and rough map.
-            head_hidden_dim: Width of the velocity head.
-            episode_memory: The memory is trained on sequences and streamed.
-        """
-        super().__init__(io)
-        self.episode_memory = episode_memory
-        rows, columns = io.map_cells
-        self.memory = nn.GRU(evidence_dim, hidden_dim, batch_first=True)
-        self.rough_head = make_head(hidden_dim, decoder_dim, rows * columns)
-        self.velocity_head = make_head(hidden_dim, head_hidden_dim, 3)
+    def __init__(self, cfg: DenseCfg, evidence_dim: int) -> None:
+        """Create memory and decoder; the memory reads ``evidence_dim`` per step."""
+        super().__init__(cfg.io)
+        self.cfg, self.episode_memory = cfg, cfg.episode_memory
+        rows, columns = cfg.io.map_cells
+        self.memory = nn.GRU(evidence_dim, cfg.hidden_dim, batch_first=True)
+        self.rough_head = make_head(cfg.hidden_dim, cfg.decoder_dim, rows * columns)
+        self.velocity_head = make_head(cfg.hidden_dim, cfg.head_hidden_dim, 3)
 
     def forward(
         self,
@@ -148,3 +162,78 @@ class DenseReconstructor(Reconstructor):
     def state_shapes(self) -> tuple[tuple[int, ...], ...]:
         """The state of the memory."""
         return ((self.memory.hidden_size,),)
+
+
+class UNet(nn.Module):
+    """Halves the resolution level by level and comes back with shortcuts.
+
+    Ronneberger et al., "U-Net", arXiv 1505.04597, at the size of a height map. It gives
+    a correction, small at first, which the caller adds to the rough map.
+    """
+
+    def __init__(
+        self,
+        inputs: int = 1,
+        channels: Sequence[int] = (16, 32, 64),
+        bottleneck_inputs: int = 0,
+    ) -> None:
+        """Create the network.
+
+        Args:
+            inputs: Channels of the map and what is laid over it.
+            channels: Channels per level, fine to coarse.
+            bottleneck_inputs: Channels joined at the coarsest level.
+        """
+        super().__init__()
+        self.enter = _conv_pair(inputs, channels[0], 1)
+        pairs = list(pairwise(channels))
+        self.down = nn.ModuleList(_conv_pair(fine, coarse, 2) for fine, coarse in pairs)
+        self.join = None
+        if bottleneck_inputs > 0:
+            self.join = _conv(channels[-1] + bottleneck_inputs, channels[-1], 1)
+        self.up = nn.ModuleList(_conv(coarse, fine, 1) for fine, coarse in pairs)
+        self.merge = nn.ModuleList(_conv(2 * fine, fine, 1) for fine, _ in pairs)
+        self.leave = nn.Conv2d(channels[0], 1, 1)
+        nn.init.normal_(self.leave.weight, std=0.01)
+        assert self.leave.bias is not None
+        nn.init.zeros_(self.leave.bias)
+
+    def forward(
+        self, maps: torch.Tensor, bottleneck: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Correction of a map.
+
+        Args:
+            maps: Map and what is laid over it [B, inputs, Y, X].
+            bottleneck: Features [B, bottleneck_inputs, y, x] to join at the coarsest
+                level, resized to it.
+
+        Returns:
+            [B, 1, Y, X].
+        """
+        features = [torch.relu_(self.enter(maps))]
+        for down in self.down:
+            features.append(torch.relu_(down(features[-1])))
+        x = features.pop()
+        if self.join is not None and bottleneck is not None:
+            joined = torch.cat([x, resize(bottleneck, x.shape[-2:])], dim=1)
+            x = x + torch.relu_(self.join(joined))
+        for up, merge in zip(reversed(self.up), reversed(self.merge), strict=True):
+            fine = features.pop()
+            raised = torch.relu_(up(interpolate(x, size=fine.shape[-2:])))
+            x = fine + torch.relu_(merge(torch.cat([raised, fine], dim=1)))
+        return self.leave(x)
+
+
+def resize(images: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+    """Bilinear resampling of [B, C, y, x] to another size."""
+    return interpolate(images, size=tuple(size), mode="bilinear", align_corners=False)
+
+
+def _conv(inputs: int, outputs: int, stride: int) -> nn.Conv2d:
+    return init_conv(nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1))
+
+
+def _conv_pair(inputs: int, outputs: int, stride: int) -> nn.Sequential:
+    first, second = _conv(inputs, outputs, stride), _conv(outputs, outputs, 1)
+    return nn.Sequential(first, nn.ReLU(inplace=True), second)

@@ -59,8 +59,7 @@ class DepthEncoder(nn.Module):
             stride=strides[0],
             padding=stem_kernel // 2,
         )
-        nn.init.kaiming_normal_(self.stem.weight, nonlinearity="relu")
-        nn.init.zeros_(_bias(self.stem))
+        init_conv(self.stem)
         blocks = zip(channels[:-1], channels[1:], strides[1:], strict=True)
         self.blocks = nn.ModuleList(ResidualBlock(*sizes) for sizes in blocks)
 
@@ -93,16 +92,13 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.first = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1)
         self.second = nn.Conv2d(outputs, outputs, 3, padding=1)
-        for conv in (self.first, self.second):
-            nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
-            nn.init.zeros_(_bias(conv))
+        init_conv(self.first)
+        init_conv(self.second)
         with torch.no_grad():
             self.second.weight.mul_(0.1)  # The block begins close to its shortcut.
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or inputs != outputs:
-            self.shortcut = nn.Conv2d(inputs, outputs, 1, stride=stride)
-            nn.init.kaiming_normal_(self.shortcut.weight, nonlinearity="relu")
-            nn.init.zeros_(_bias(self.shortcut))
+            self.shortcut = init_conv(nn.Conv2d(inputs, outputs, 1, stride=stride))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Features [B, outputs, h / stride, w / stride]."""
@@ -127,6 +123,9 @@ def depth_channels(images: torch.Tensor) -> torch.Tensor:
     return channels.contiguous(memory_format=torch.channels_last)
 
 
-def _bias(conv: nn.Conv2d) -> torch.Tensor:
+def init_conv(conv: nn.Conv2d) -> nn.Conv2d:
+    """Initialise a convolution for a ReLU behind it."""
+    nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
     assert conv.bias is not None
-    return conv.bias
+    nn.init.zeros_(conv.bias)
+    return conv

@@ -16,51 +16,36 @@ in the image is ahead, left is left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from solo.reconstruction.networks.dense import DenseReconstructor
-from solo.reconstruction.networks.depth_encoder import DepthEncoder
-from solo.reconstruction.networks.interface import (
-    ReconstructionIoCfg,
-    make_frame_mlp,
+from solo.reconstruction.networks.dense import (
+    DenseCfg,
+    DenseReconstructor,
+    UNet,
+    resize,
 )
-from solo.reconstruction.networks.transformer import DecoderLayer
-from solo.reconstruction.networks.unet import UNet, resize
+from solo.reconstruction.networks.depth_encoder import DepthEncoder
+from solo.reconstruction.networks.interface import make_frame_mlp
+from solo.reconstruction.networks.transformer import AttentionLayer
 
 
-@dataclass(frozen=True)
-class DplCfg:
+@dataclass(frozen=True, kw_only=True)
+class DplCfg(DenseCfg):
     """Sizes of the DPL-style reconstructor."""
 
-    io: ReconstructionIoCfg = field(default_factory=ReconstructionIoCfg)
-    """Sizes of inputs and outputs."""
     channels: tuple[int, ...] = (16, 32, 64, 80)
-    """Channels of the ResNet: stem, then one residual block each."""
-    strides: tuple[int, ...] = (2, 2, 2, 2)
-    """Strides of the same; their product is the size of a token in pixels."""
+    hidden_dim: int = 192
     dim: int = 96
     """Features of depth tokens and queries."""
     num_heads: int = 8
     """Attention heads."""
     ff_dim: int = 224
     """Width of the feed-forward network after the attention."""
-    proprioception_hidden_dim: int = 128
-    """Width of the MLP of proprioception."""
-    hidden_dim: int = 192
-    """Size of the memory."""
-    decoder_dim: int = 128
-    """Width of the layer between memory and rough map."""
-    head_hidden_dim: int = 64
-    """Width of the velocity head."""
-    unet_channels: tuple[int, ...] = (16, 32, 64)
-    """Channels of the refinement, fine to coarse."""
     overlay_channels: int = 8
     """Channels of depth laid over the rough map."""
-    episode_memory: bool = False
-    """The memory lasts as long as the episode (variant ``dpl_memory``)."""
 
 
 class DplReconstructor(DenseReconstructor):
@@ -68,10 +53,9 @@ class DplReconstructor(DenseReconstructor):
 
     def __init__(self, cfg: DplCfg | None = None) -> None:
         """Create the network."""
-        self.cfg = cfg = cfg or DplCfg()
+        cfg = cfg or DplCfg()
         io, dim = cfg.io, cfg.dim
-        sizes = (cfg.hidden_dim, cfg.decoder_dim, cfg.head_hidden_dim)
-        super().__init__(io, dim, *sizes, cfg.episode_memory)
+        super().__init__(cfg, dim)
         self.encoder = DepthEncoder(1, cfg.channels, cfg.strides)
         rows, columns = self.encoder.grid(io.depth_shape)
         self.token_projection = nn.Linear(self.encoder.output_channels, dim)
@@ -81,7 +65,7 @@ class DplReconstructor(DenseReconstructor):
         self.proprioception_mlp = make_frame_mlp(
             io.proprioception_dim, cfg.proprioception_hidden_dim, dim
         )
-        self.ask = DecoderLayer(dim, cfg.num_heads, cfg.ff_dim)
+        self.ask = AttentionLayer(dim, cfg.num_heads, cfg.ff_dim)
         self.evidence_norm = nn.LayerNorm(dim)
         self.overlay = nn.Conv2d(cfg.channels[1], cfg.overlay_channels, 1)
         self.unet = UNet(

@@ -42,7 +42,7 @@ from solo.reconstruction.networks.interface import (
     make_head,
 )
 from solo.reconstruction.networks.place import FourierEncoding, PlaceCfg, PlaceEmbedding
-from solo.reconstruction.networks.transformer import DecoderLayer, EncoderLayer
+from solo.reconstruction.networks.transformer import AttentionLayer
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class QueryReconstructor(Reconstructor):
         )
         self.step_embedding = _embedding(io.proprioception_frames, dim)
         self.encoder_layers = nn.ModuleList(
-            EncoderLayer(dim, cfg.num_heads, cfg.encoder_ff_dim)
+            AttentionLayer(dim, cfg.num_heads, cfg.encoder_ff_dim)
             for _ in range(cfg.encoder_layers)
         )
         self.memory_norm = nn.LayerNorm(dim)
@@ -114,7 +114,7 @@ class QueryReconstructor(Reconstructor):
         self.query_projection = nn.Linear(encoding.dim, dim)
         self.velocity_query = _embedding(1, dim)
         self.decoder_layers = nn.ModuleList(
-            DecoderLayer(dim, cfg.num_heads, cfg.decoder_ff_dim)
+            AttentionLayer(dim, cfg.num_heads, cfg.decoder_ff_dim)
             for _ in range(cfg.decoder_layers)
         )
         self.query_norm = nn.LayerNorm(dim)

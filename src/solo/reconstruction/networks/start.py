@@ -11,31 +11,23 @@ Reconstructor; no loss on the rough map, see `dense`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from solo.reconstruction.networks.dense import DenseReconstructor
+from solo.reconstruction.networks.dense import DenseCfg, DenseReconstructor, UNet
 from solo.reconstruction.networks.depth_encoder import DepthEncoder
 from solo.reconstruction.networks.evidence import CHANNELS, CellEvidence, EvidenceCfg
-from solo.reconstruction.networks.interface import (
-    ReconstructionIoCfg,
-    make_frame_mlp,
-)
-from solo.reconstruction.networks.unet import UNet
+from solo.reconstruction.networks.interface import make_frame_mlp
 
 
-@dataclass(frozen=True)
-class StartCfg:
+@dataclass(frozen=True, kw_only=True)
+class StartCfg(DenseCfg):
     """Sizes of the START-style reconstructor."""
 
-    io: ReconstructionIoCfg = field(default_factory=ReconstructionIoCfg)
-    """Sizes of inputs and outputs."""
     channels: tuple[int, ...] = (32, 32, 64, 64)
-    """Channels of the CNN: stem, then one residual block each."""
-    strides: tuple[int, ...] = (2, 2, 2, 2)
-    """Strides of the same."""
+    hidden_dim: int = 152
     squeeze_channels: int = 16
     """Channels to which the coarsest features are reduced before they are flattened.
 
@@ -43,20 +35,8 @@ class StartCfg:
     """
     depth_dim: int = 128
     """Features of depth that the memory reads."""
-    proprioception_hidden_dim: int = 128
-    """Width of the MLP of proprioception."""
     proprioception_dim: int = 64
     """Features of proprioception that the memory reads."""
-    hidden_dim: int = 152
-    """Size of the memory."""
-    decoder_dim: int = 128
-    """Width of the layer between memory and rough map."""
-    head_hidden_dim: int = 64
-    """Width of the velocity head."""
-    unet_channels: tuple[int, ...] = (16, 32, 64)
-    """Channels of the refinement, fine to coarse."""
-    episode_memory: bool = False
-    """The memory lasts as long as the episode (variant ``start_memory``)."""
     evidence: EvidenceCfg | None = None
     """Lay over the rough map what was measured there (variant ``start_evidence``)."""
 
@@ -66,16 +46,9 @@ class StartReconstructor(DenseReconstructor):
 
     def __init__(self, cfg: StartCfg | None = None) -> None:
         """Create the network."""
-        self.cfg = cfg = cfg or StartCfg()
+        cfg = cfg or StartCfg()
+        super().__init__(cfg, cfg.depth_dim + cfg.proprioception_dim)
         io = cfg.io
-        super().__init__(
-            io,
-            cfg.depth_dim + cfg.proprioception_dim,
-            cfg.hidden_dim,
-            cfg.decoder_dim,
-            cfg.head_hidden_dim,
-            cfg.episode_memory,
-        )
         self.encoder = DepthEncoder(io.depth_frames, cfg.channels, cfg.strides)
         rows, columns = self.encoder.grid(io.depth_shape)
         self.depth_head = nn.Sequential(

@@ -68,8 +68,12 @@ class Attention(nn.Module):
         return query, key, value.unflatten(-1, heads).transpose(-3, -2)
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention and a feed-forward network, each beside a shortcut."""
+class AttentionLayer(nn.Module):
+    """Attention to a memory and a feed-forward network, each beside a shortcut.
+
+    Without a memory the tokens look at each other: self-attention of an encoder. With
+    one they are queries that read it: cross-attention of a decoder.
+    """
 
     def __init__(self, dim: int, num_heads: int, ff_dim: int) -> None:
         super().__init__()
@@ -77,29 +81,16 @@ class EncoderLayer(nn.Module):
         self.attention = Attention(dim, num_heads)
         self.feed_forward = FeedForward(dim, ff_dim)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """New tokens [B, N, D]."""
+    def forward(
+        self, tokens: torch.Tensor, memory: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """New tokens [B, N, D]; with a memory they may be [N, D]."""
         normed = self.norm(tokens)
-        tokens = tokens + self.attention(normed, normed)
+        tokens = tokens + self.attention(normed, normed if memory is None else memory)
         return tokens + self.feed_forward(tokens)
 
-
-class DecoderLayer(nn.Module):
-    """Cross-attention to a memory and a feed-forward network, beside shortcuts."""
-
-    def __init__(self, dim: int, num_heads: int, ff_dim: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(dim)
-        self.attention = Attention(dim, num_heads)
-        self.feed_forward = FeedForward(dim, ff_dim)
-
-    def forward(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """Decoded queries [B, Q, D]; the queries may be [Q, D]."""
-        queries = queries + self.attention(self.norm(queries), memory)
-        return queries + self.feed_forward(queries)
-
     def weights(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """Where the queries look, mean over the heads [B, Q, N]."""
+        """Where queries look, mean over the heads [B, Q, N]."""
         return self.attention.weights(self.norm(queries), memory)
 
 

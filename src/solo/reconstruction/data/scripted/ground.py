@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import grey_closing
 
 from solo.motions.footsteps import GaitCfg, nominal_path
 from solo.robots.geom_cfg import FootCfg
@@ -117,7 +118,7 @@ def walkable_ground(grid: HeightGrid) -> HeightGrid:
     A morphological closing: what a robot that steps over holes walks on. Stairs, slopes
     and wide pits stay as they are.
     """
-    closed = _slide(_slide(grid.units, np.maximum), np.minimum)
+    closed = grey_closing(grid.units, size=2 * _CLOSE_CELLS + 1, mode="nearest")
     deep = (closed.astype(np.int32) - grid.units) * grid.unit_m > HOLE_M
     units = np.where(deep, closed, grid.units)
     return HeightGrid(
@@ -162,17 +163,3 @@ def choose_footholds(
     # Where nothing is near, the foot hangs over the hole rather than stand in it.
     height = np.maximum(support[rows, best], path[:, 0] - HOLE_M)
     return centres[rows, best], height
-
-
-def _slide(values: np.ndarray, choose: np.ufunc) -> np.ndarray:
-    """Choose among the cells of a square window around each cell."""
-    for axis in (0, 1):
-        moved = np.moveaxis(values, axis, 0)
-        size = moved.shape[0]
-        width = [(_CLOSE_CELLS, _CLOSE_CELLS), (0, 0)]
-        padded = np.pad(moved, width, mode="edge")
-        result = moved.copy()
-        for shift in range(2 * _CLOSE_CELLS + 1):
-            choose(result, padded[shift : shift + size], out=result)
-        values = np.moveaxis(result, 0, axis)
-    return np.ascontiguousarray(values)

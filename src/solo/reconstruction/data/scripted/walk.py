@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d, minimum_filter1d
 
 from solo.motions import rotations
 from solo.motions.catalogue import EXTRA, STAND, gaits
@@ -252,12 +253,8 @@ def _smooth_ground(ground: np.ndarray) -> np.ndarray:
     """The height [T] that carries the pelvis, from that under both feet [2, T]."""
     lower, upper = ground.min(axis=0), ground.max(axis=0)
     height = lower + _UPPER_SHARE * (upper - lower)
-    held = np.pad(height, _HOLD_FRAMES, mode="edge")
-    lowest = np.lib.stride_tricks.sliding_window_view(held, 2 * _HOLD_FRAMES + 1)
-    reach = 3 * _SMOOTH_FRAMES
-    weight = np.exp(-0.5 * (np.arange(-reach, reach + 1) / _SMOOTH_FRAMES) ** 2)
-    padded = np.pad(lowest.min(axis=1), reach, mode="edge")
-    return np.convolve(padded, weight / weight.sum(), mode="valid")
+    lowest = minimum_filter1d(height, 2 * _HOLD_FRAMES + 1, mode="nearest")
+    return gaussian_filter1d(lowest, _SMOOTH_FRAMES, mode="nearest", truncate=3.0)
 
 
 def _waves(

@@ -1,16 +1,20 @@
-"""Curves of trainings: one line per run, or the mean of several seeds with a band."""
+"""Figures of trainings: curves of runs and seeds, and the arms of an ablation.
+
+A curve is one line per run, or the mean of several seeds with a band.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from solo.results import LevelCurve
+from solo.results import LEVEL_TAG, LevelCurve, Mean
 
 Line = tuple[np.ndarray, np.ndarray]
 """Iterations or samples [T], increasing, and values [T]."""
@@ -19,6 +23,8 @@ _SMOOTH_SHARE = 0.02
 """Share of a curve that its bold line averages over."""
 _BAND_POINTS = 400
 """Places along the horizontal axis at which seeds are compared."""
+_WIDTH = 0.7
+"""Share of a column of an ablation that its arms take."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ PANELS = (
     Panel("Episode_Metrics/velocity_error", "velocity error, m/s", 1.0, 0.3),
     Panel("Episode_Metrics/single_stance", "single stance, share", 1.0, 0.5),
     Panel("Episode_Metrics/foot_lift", "mean foot lift, cm", 100.0, 3.0),
-    Panel("Curriculum/terrain_levels/mean", "terrain level"),
+    Panel(LEVEL_TAG, "terrain level"),
     Panel("Curriculum/assist", "upright torque, share"),
     Panel("Train/mean_reward", "return"),
     Panel("Policy/mean_std", "action std"),
@@ -129,7 +135,7 @@ def draw_lines(axes: Axes, lines: Sequence[Line], colour: str, label: str) -> No
     elif len(lines) == 1:
         x, values = lines[0]
         axes.plot(x, values, color=colour, alpha=0.25, linewidth=0.7)
-        axes.plot(x, _smoothed(values), color=colour, linewidth=1.6, label=label)
+        axes.plot(x, smoothed(values), color=colour, linewidth=1.6, label=label)
     else:
         x, low, mean, high = band(lines)
         axes.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0.0)
@@ -147,7 +153,7 @@ def band(
     first = max(float(x[0]) for x, _ in lines)
     last = max(first, min(float(x[-1]) for x, _ in lines))
     places = np.linspace(first, last, _BAND_POINTS)
-    values = np.array([np.interp(places, x, _smoothed(v)) for x, v in lines])
+    values = np.array([np.interp(places, x, smoothed(v)) for x, v in lines])
     return places, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
 
 
@@ -159,10 +165,75 @@ def smooth(values: Sequence[float] | np.ndarray, width: int) -> np.ndarray:
     return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def _smoothed(values: np.ndarray) -> np.ndarray:
+def smoothed(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """`smooth` over a share of the curve; as docs/metrics.md says."""
     return smooth(values, max(1, round(_SMOOTH_SHARE * len(values))))
 
 
-def _tidy(axes: Axes) -> None:
-    axes.grid(alpha=0.25, linewidth=0.5)
+def _tidy(axes: Axes, grid: Literal["both", "y"] = "both") -> None:
+    axes.grid(axis=grid, alpha=0.25, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_ablation(
+    table: Mapping[str, Mapping[str, Sequence[float]]], output: Path
+) -> None:
+    """Draw a dot per seed, and mean and 95 % interval (Student) of each arm.
+
+    Args:
+        table: Arm and column to a value per seed. Columns of single terrains, which
+            begin with ``top/``, are left out; success is in percent.
+        output: PNG file to write.
+    """
+    columns = [c for c in next(iter(table.values())) if not c.startswith("top/")]
+    others = [c for c in columns if c == "curriculum level"]
+    rates = [c for c in columns if c not in others]
+    figure = Figure(
+        figsize=(2.0 + 1.4 * len(columns), 3.8), facecolor="white", layout="constrained"
+    )
+    ratios = [len(part) for part in (rates, others) if part]
+    panels = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
+    _draw_columns(panels[0], table, rates)
+    panels[0].set_ylabel("success, %")
+    panels[0].set_ylim(-3, 103)
+    if others:
+        _draw_columns(panels[1], table, others)
+        panels[1].set_ylim(bottom=0.0)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        frameon=False,
+        loc="outside upper center",
+        ncols=len(table),
+    )
+    figure.savefig(output, dpi=150, format="png")
+
+
+def _draw_columns(
+    axes: Axes,
+    table: Mapping[str, Mapping[str, Sequence[float]]],
+    columns: Sequence[str],
+) -> None:
+    places = np.linspace(-0.5, 0.5, len(table) + 2)[1:-1] * _WIDTH
+    for index, (place, (arm, row)) in enumerate(
+        zip(places, table.items(), strict=True)
+    ):
+        for x, column in enumerate(columns):
+            found = Mean.of(row[column])
+            mean = found.mean
+            assert mean is not None
+            low, high = found.interval or (mean, mean)
+            axes.errorbar(
+                x + place,
+                mean,
+                [[mean - low], [high - mean]],
+                fmt="s",
+                color=f"C{index}",
+                markersize=5,
+                capsize=3,
+                label=arm if x == 0 else None,
+            )
+            for value in row[column]:
+                axes.plot(x + place, value, "o", color="0.3", markersize=2.5)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_xlim(-0.6, len(columns) - 0.4)
+    _tidy(axes, "y")

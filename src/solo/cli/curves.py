@@ -1,4 +1,4 @@
-"""``solo train curves``: the curves of training runs in one figure."""
+"""``solo train curves`` and ``solo eval curriculum``: curves of runs in one figure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solo.cli import Verb
+from solo.cli import Verb, print_table
 from solo.cli.checks import check_new_folder, check_picture_path
 from solo.errors import SoloError
 from solo.files import read_json, written_aside
+from solo.report.paper import CURRICULUM_CEILING
+from solo.results import LEVEL_TAG, Curriculum, LevelCurve
 from solo.runs.folder import CONFIG
 
 STEPS_PER_ITERATION = 24
@@ -20,7 +22,24 @@ STEPS_PER_ITERATION = 24
 
 
 @dataclass(frozen=True)
-class TrainCurves(Verb):
+class CurveOptions(Verb):
+    """The runs of a figure."""
+
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
+    """Folders of the runs."""
+    labels: tuple[str, ...] = ()
+    """Names in the figure, one per run; runs with the same name form a band. The folder
+    names if omitted."""
+
+    def check(self, output: Path) -> None:
+        """Refuse a figure that cannot be written, and one without runs."""
+        check_picture_path(output, (".png",))
+        if not self.runs:
+            raise SoloError("No run is given. Name the folder of at least one.")
+
+
+@dataclass(frozen=True)
+class TrainCurves(CurveOptions):
     """Plot episode length, velocity error, stance, levels and more of training runs.
 
     Runs that differ in their seed alone are drawn as one line, the mean, in a band from
@@ -28,11 +47,6 @@ class TrainCurves(Verb):
     flat ground.
     """
 
-    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
-    """Folders of the runs."""
-    labels: tuple[str, ...] = ()
-    """Names in the figure, one per run; runs with the same name form a band. The folder
-    names if omitted."""
     output: Path = Path("curves.png")
     """Figure to write."""
     log: Path | None = None
@@ -40,9 +54,7 @@ class TrainCurves(Verb):
     iterations and without histograms."""
 
     def run(self) -> dict[str, Any]:
-        check_picture_path(self.output, (".png",))
-        if not self.runs:
-            raise SoloError("No run is given. Name the folder of at least one.")
+        self.check(self.output)
         if self.log is not None:
             check_new_folder("log", self.log)
             if len(self.runs) > 1:
@@ -56,7 +68,7 @@ class TrainCurves(Verb):
         groups = group_runs(self.runs, self.labels)
         curves = {folder: read_curves(folder) for folder in self.runs}
 
-        from solo.pictures.curves import PANELS, draw_training
+        from solo.pictures.training import PANELS, draw_training
 
         drawn = {}
         for folder, found in curves.items():
@@ -89,6 +101,70 @@ class TrainCurves(Verb):
         return {"runs": [str(folder) for folder in self.runs], "means": means}
 
 
+@dataclass(frozen=True)
+class EvalCurriculum(CurveOptions):
+    """Plot the curriculum levels of several training runs in one figure.
+
+    Runs that differ in their seed alone are drawn as one line, the mean, in a band from
+    the lowest to the highest.
+    """
+
+    output: Path = Path("curriculum.png")
+    """Figure to write."""
+
+    def run(self) -> dict[str, Any]:
+        self.check(self.output)
+
+        from solo.result_files import to_json
+        from solo.stages.curves import group_runs
+
+        groups = group_runs(self.runs, self.labels)
+        names = self.labels or [folder.resolve().name for folder in self.runs]
+        curves = list(map(read_levels, self.runs, names))
+        by_folder = dict(zip(self.runs, curves, strict=True))
+
+        from solo.pictures.training import draw_curriculum
+
+        for curve in curves:
+            print(
+                f"{curve.name}: level {curve.final_level:.2f} after "
+                f"{curve.iterations[-1] + 1} iterations, at best "
+                f"{curve.highest_level:.2f}"
+            )
+        with written_aside(self.output) as unfinished:
+            lines = {
+                label: [by_folder[folder] for folder in folders]
+                for label, folders in groups.items()
+            }
+            draw_curriculum(lines, CURRICULUM_CEILING, unfinished)
+        print(f"Wrote {self.output}")
+        return to_json(Curriculum(tuple(curves), CURRICULUM_CEILING, str(self.output)))
+
+
+def read_levels(folder: Path, name: str) -> LevelCurve:
+    """Read the curriculum levels of a run; its final level is the mean of a tenth.
+
+    Raises:
+        SoloError: The folder holds no such curve.
+    """
+    from solo.stages.curves import read_curves
+
+    curve = read_curves(folder, (LEVEL_TAG,)).get(LEVEL_TAG)
+    if curve is None:
+        raise SoloError(
+            f"The folder {str(folder)!r} has no curve {LEVEL_TAG!r}. Give the folder "
+            "of a run of `solo train` that logs to TensorBoard and has done an "
+            "iteration."
+        )
+    return LevelCurve(
+        name=name,
+        iterations=tuple(curve.iterations.tolist()),
+        levels=tuple(curve.values.tolist()),
+        final_level=curve.last_mean(),
+        highest_level=float(curve.values.max()),
+    )
+
+
 def _title(groups: Mapping[str, Sequence[Path]]) -> str:
     return next(iter(groups)) if len(groups) == 1 else f"{len(groups)} settings"
 
@@ -97,8 +173,7 @@ def _print_means(means: Mapping[str, Mapping[str, float]]) -> None:
     """The last tenth of each curve, one column per setting."""
     from rich.table import Table
 
-    from solo.cli.tables import print_table
-    from solo.pictures.curves import PANELS
+    from solo.pictures.training import PANELS
 
     table = Table("mean of the last tenth", *means)
     for panel in PANELS:
