@@ -18,9 +18,8 @@ import pytest
 from solo.deploy.bundle.policy import PolicyView
 from solo.deploy.command import CommandCfg
 from solo.deploy.dashboard.publisher import Dashboard, DashboardCfg, is_loopback
-from solo.deploy.dashboard.server import PAGE
+from solo.deploy.dashboard.server import PAGE, depth_bytes, describe
 from solo.deploy.dashboard.slot import Slot, SlotSizes
-from solo.deploy.dashboard.state import depth_bytes, describe
 from solo.deploy.phase import Request
 from solo.errors import SoloError
 

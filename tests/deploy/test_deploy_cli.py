@@ -165,7 +165,7 @@ def test_sim_robot_refuses_impossible_losses():
 def test_stairs_can_be_simulated(tmp_path):
     import mujoco
 
-    from solo.robots.standalone import write_model
+    from solo.robots.build import write_model
 
     write_model(tmp_path / "g1.xml", "stairs")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "g1.xml"))

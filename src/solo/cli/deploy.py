@@ -193,13 +193,12 @@ class Deploy(Verb):
             from solo.deploy.drivers.g1_dds import G1Cfg, G1Robot
 
             robot = G1Robot(contract.joints, G1Cfg(self.interface, self.domain))
-            process = None
         else:
             from solo.deploy.bundle.checks import EXPECTED, Checker
-            from solo.deploy.drivers.sim import SimProcess, SimulatedRobot
-            from solo.export.robot import expected_of
+            from solo.deploy.drivers.sim import SimulatedRobot
+            from solo.export.metadata import expected_of
             from solo.robots import get_robot
-            from solo.robots.standalone import write_model
+            from solo.robots.build import write_model
 
             model = folder / "robot.xml"
             simulated = get_robot(bundle.metadata["robot"])
@@ -207,13 +206,12 @@ class Deploy(Verb):
                 check = Checker(self.bundle.name)
                 check.robot(bundle.metadata, expected_of(simulated))
             write_model(model, self.scene, simulated)
-            process = SimProcess(model, contract.joints, contract.depth, self.ropes)
-            robot = SimulatedRobot(process)
+            robot = SimulatedRobot(model, contract.joints, contract.depth, self.ropes)
         if camera_kind == "sim":
-            from solo.deploy.drivers.sim import SimulatedCamera
+            from solo.deploy.drivers.sim import SimulatedCamera, SimulatedRobot
 
-            assert process is not None
-            return robot, SimulatedCamera(process)
+            assert isinstance(robot, SimulatedRobot)
+            return robot, SimulatedCamera(robot)
         if camera_kind == "realsense":
             from solo.deploy.drivers.realsense import RealsenseCamera
 

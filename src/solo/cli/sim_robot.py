@@ -45,9 +45,8 @@ class SimRobot(Verb):
         check_number("drop", self.drop, 0.0, 1.0)
 
         from solo.deploy.drivers import sim_robot
-        from solo.deploy.drivers.injected import InjectedFault
-        from solo.deploy.drivers.sim_dds import SimG1
-        from solo.robots.standalone import write_model
+        from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
+        from solo.robots.build import write_model
 
         fault = InjectedFault(self.fault, self.fault_at)
 

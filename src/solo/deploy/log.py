@@ -184,11 +184,14 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         np.savez(file, **dict(arrays))  # type: ignore[arg-type]
 
 
-def read_log(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_log(
+    folder: Path, contract: Contract
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The description of a run and its records.
 
     Raises:
-        SoloError: It is not a log, or one of another version.
+        SoloError: It is not a log, one of another version, robot or rate, or one whose
+            records are not ours.
     """
     parts = sorted(folder.glob("[0-9]*.npz"))
     if not (folder / "run.json").is_file() or not parts:
@@ -205,24 +208,21 @@ def read_log(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         )
     loaded = [read_npz(part, hint) for part in parts]
     try:
-        return meta, {k: np.concatenate([p[k] for p in loaded]) for k in loaded[0]}
+        records = {k: np.concatenate([p[k] for p in loaded]) for k in loaded[0]}
     except (KeyError, ValueError) as error:
         raise SoloError(
             f"The parts of the log {str(folder)!r} do not fit together: {error}. {hint}"
         ) from error
+    _check(folder, meta, records, contract)
+    return meta, records
 
 
-def check_log(
+def _check(
     folder: Path,
     meta: Mapping[str, Any],
     records: Mapping[str, np.ndarray],
     contract: Contract,
 ) -> None:
-    """Refuse a log of another robot or rate, and one whose records are not ours.
-
-    Raises:
-        SoloError: It does not fit the contract.
-    """
     names = meta.get("joint_names")
     if names != list(contract.joints.names):
         listed = ", ".join(map(str, names)) if isinstance(names, list) else names

@@ -17,14 +17,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from solo.deploy.bundle.format import OPSET
 from solo.errors import SoloError
 from solo.networks.export import RecurrentExport
 from solo.networks.student import StudentModel
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
-
-OPSET = 18
-"""Version of ONNX's operators; onnxruntime 1.20 and TensorRT 10 know it."""
 
 VELOCITY_GROUPS = ("reconstructed_velocity", "base_velocity")
 """Names of the student's group that the reconstructor's velocity takes the place of."""

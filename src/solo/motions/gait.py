@@ -33,8 +33,7 @@ from solo.motions.footsteps import (
 )
 from solo.motions.leg_ik import NoGaitError, PathTarget, solve_path
 from solo.motions.skeleton import ROOT_QPOS, Skeleton
-from solo.robots.geom_cfg import FootCfg
-from solo.robots.robot_cfg import RobotCfg
+from solo.robots.robot_cfg import FootCfg, RobotCfg
 
 FPS = 50.0
 """Frame rate of synthesised clips, the control rate."""

@@ -126,7 +126,7 @@ class Slot:
         self._sequence[0] += 1  # Odd while it is not whole.
         self._tick[0] = (
             tick.time_s, tick.phase, self._phase_since_s, tick.ages_s, tick.command,
-            tick.wanted, (velocity[0], velocity[1], turn),
+            tick.wish.velocity, (velocity[0], velocity[1], turn),
             state.quat_wxyz if state is not None else (1.0, 0.0, 0.0, 0.0),
             stats.num_ticks, stats.num_late, stats.num_overruns, stats.num_skipped,
             stats.max_jitter_s, stats.max_tick_s, stats.histogram,

@@ -17,7 +17,7 @@ from mjlab.managers.scene_entity_config import SceneEntityCfg
 from solo.envs.mdp.curriculums import crossed_and_lagging, mean_levels
 from solo.envs.mdp.soft_voids import MISS_SHARE, FootVoids, SoftVoids, SoftVoidsCfg
 from solo.envs.mdp.terrain import grid_terrain
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 LANDING_COST = "landing_cost"
 """Name of the reward term that judges touch-downs."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solo.motions.footsteps import GaitCfg, nominal_path
-from solo.robots.geom_cfg import FootCfg
+from solo.robots.robot_cfg import FootCfg
 from solo.terrains.grid import HeightGrid
 
 _TRIES = 24
