@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -147,18 +146,13 @@ class DepthWindow:
 class Capture:
     """Reads a camera in a thread of its own; the newest image wins."""
 
-    def __init__(
-        self,
-        camera: Camera,
-        processor: DepthProcessor,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, camera: Camera, processor: DepthProcessor) -> None:
         self.camera = camera
         self.failure: str | None = None
         """Why the thread ended by itself; the image then goes stale."""
         self.num_frames = 0
         """Frames captured so far."""
-        self._processor, self._clock = processor, clock
+        self._processor = processor
         self._newest: DepthImage | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="depth", daemon=True)
@@ -171,9 +165,9 @@ class Capture:
         """
         self.camera.start()
         self._thread.start()
-        deadline = self._clock() + timeout_s
+        deadline = time.monotonic() + timeout_s
         while self._newest is None and self.failure is None:
-            if self._clock() > deadline:
+            if time.monotonic() > deadline:
                 self.failure = f"no image within {timeout_s:g} s; check its cable"
             time.sleep(0.005)
         if self.failure is not None:

@@ -22,6 +22,8 @@ from solo.files import read_json, read_npz, write_json, written_aside
 
 VERSION = 1
 """Of the record; a log of another version is refused."""
+PART_TICKS = 500
+"""Ticks per file of a log: ten seconds."""
 
 
 def record_fields(contract: Contract) -> dict[str, tuple[tuple[int, ...], type]]:
@@ -126,7 +128,6 @@ class RunLog:
         contract: Contract,
         writer: LogWriter,
         meta: Mapping[str, Any] | None = None,
-        part_ticks: int = 500,
     ) -> None:
         """Create the folder and its ``run.json``.
 
@@ -156,14 +157,13 @@ class RunLog:
             },
         )
         self.folder = folder
-        self._contract, self._writer, self._part_ticks = contract, writer, part_ticks
-        self._part = Ring(contract, part_ticks)
-        self._num_parts = 0
+        self._contract, self._writer, self._num_parts = contract, writer, 0
+        self._part = Ring(contract, PART_TICKS)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add the record of a tick."""
         self._part.append(record)
-        if self._part.count == self._part_ticks:
+        if self._part.count == PART_TICKS:
             self._flush()
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class RunLog:
         # The part is full or the last one, and is not used again: no copy.
         self._writer.put(self.folder / f"{self._num_parts:05d}.npz", self._part.view())
         self._num_parts += 1
-        self._part = Ring(self._contract, self._part_ticks)
+        self._part = Ring(self._contract, PART_TICKS)
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

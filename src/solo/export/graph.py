@@ -45,7 +45,6 @@ class PolicyGraph(nn.Module):
         self.student = RecurrentExport(student)
         self.reconstructor = copy.deepcopy(reconstructor)
         self.io = reconstructor.io
-        self.map_cells = student.height_map_cfg.cells
         self.groups = tuple(_kind(group) for group in student.obs_groups)
         if self.io.height_map != student.height_map_cfg:
             raise SoloError(

@@ -111,11 +111,9 @@ def run_torch(
     graph: PolicyGraph, inputs: dict[str, np.ndarray], meta: dict[str, Any]
 ) -> dict[str, np.ndarray]:
     """What torch computes from whole windows, with nothing reused between steps."""
-    contract = make_contract(meta)
-    depth, frames = contract.depth, contract.proprioception_frames
     actions, velocities, state = [], [], graph.initial_state()
     height_map = torch.zeros(())
-    for is_new, seen in observations(inputs, RESETS, depth, frames):
+    for is_new, seen in observations(inputs, RESETS, make_contract(meta)):
         if is_new:
             state = graph.initial_state()
         assert seen.depth_window is not None

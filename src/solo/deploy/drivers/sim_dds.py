@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -113,9 +112,7 @@ class SimG1:
         domain_id: int = 0,
         drop: float = 0.0,
         wait_s: float = 0.0,
-        seed: int = 0,
         fault: InjectedFault | None = None,
-        on_change: Callable[[float, bool], None] | None = None,
         motion: str = "ai",
     ) -> None:
         """Join the domain.
@@ -128,18 +125,15 @@ class SimG1:
             wait_s: How long simulated time waits for a new command. On a machine with
                 other work the control loop is late at times that a robot's computer
                 would not be; waiting for it keeps such pauses out of the physics.
-            seed: Seed of the losses.
             fault: What is wrong with the robot.
-            on_change: Called when the motors become stiff or damped, with the time of
-                `time.monotonic` and whether they are stiff.
             motion: The robot's motion service, see `SimulatedMotionService`. While it
                 has a mode, the robot does not obey.
         """
-        self._on_change, self._is_stiff = on_change or announce, False
         self.robot, self.drop, self._wait_s = robot, drop, wait_s
+        self._is_stiff = False
         self._crc, self._new_s, self._new_at = -1, 0.0, -np.inf
         self.num_commands, self.num_refused = 0, 0
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.default_rng(0)
         self._slots = np.array(
             reorder(messages.MOTOR_NAMES, robot.joint_names, "g1"), dtype=int
         )
@@ -162,7 +156,10 @@ class SimG1:
         )
 
     def run(self, seconds: float | None = None) -> None:
-        """Simulate in real time; a machine that is too slow falls behind, not apart."""
+        """Simulate in real time; a machine that is too slow falls behind, not apart.
+
+        Prints when the motors become stiff or damped, as `time.monotonic`.
+        """
         steps = PHYSICS_HZ // STATE_HZ
         period, deadline = 1.0 / STATE_HZ, time.monotonic()
         end = None if seconds is None else deadline + seconds
@@ -171,7 +168,8 @@ class SimG1:
             is_stiff = command is not None and bool(command.kp.any())
             if is_stiff != self._is_stiff:
                 self._is_stiff = is_stiff
-                self._on_change(time.monotonic(), is_stiff)
+                what = "stiff" if is_stiff else "damped"
+                print(f"motors {what} at {time.monotonic():.4f} s", flush=True)
             if not self._is_waiting():
                 self.robot.step(command, steps)
             self._publish()
@@ -230,11 +228,6 @@ class SimG1:
                 for name in ("q", "dq", "kp", "kd", "tau")
             )
         )
-
-
-def announce(now: float, is_stiff: bool) -> None:
-    """Say when the motors become stiff or damped."""
-    print(f"motors {'stiff' if is_stiff else 'damped'} at {now:.4f} s", flush=True)
 
 
 def main() -> int:
