@@ -75,15 +75,19 @@ class DepthSource(Protocol):
     def newest(self) -> DepthImage | None: ...
 
 
+def picked_pixels(cfg: DepthContract) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the raw pixels that hold the centres of output pixels."""
+    rows = (np.arange(cfg.output_height) + 0.5) * cfg.height / cfg.output_height
+    columns = (np.arange(cfg.output_width) + 0.5) * cfg.width / cfg.output_width
+    return rows.astype(int), columns.astype(int)
+
+
 class DepthProcessor:
     """Resizes a raw frame and brings it into the network's range."""
 
     def __init__(self, cfg: DepthContract) -> None:
         self.cfg = cfg
-        # Raw pixel that holds the centre of each output pixel.
-        rows = (np.arange(cfg.output_height) + 0.5) * cfg.height / cfg.output_height
-        columns = (np.arange(cfg.output_width) + 0.5) * cfg.width / cfg.output_width
-        self._pixels = np.ix_(rows.astype(int), columns.astype(int))
+        self._pixels = np.ix_(*picked_pixels(cfg))
 
     def resize(self, depth_mm: np.ndarray) -> np.ndarray:
         """Nearest raw pixel at the centre of each output pixel, [output H, output W].

@@ -119,10 +119,8 @@ def write_model(
     path.write_text(spec.to_xml())
 
 
-def joint_order_of(source: mujoco.MjSpec | mujoco.MjModel | Entity) -> tuple[str, ...]:
+def joint_order_of(source: mujoco.MjSpec | mujoco.MjModel) -> tuple[str, ...]:
     """Names of all joints but the free one, in model order, without entity prefix."""
-    if isinstance(source, Entity):
-        return tuple(source.joint_names)
     if isinstance(source, mujoco.MjSpec):
         joints = [(joint.name, joint.type) for joint in source.joints]
     else:
@@ -133,9 +131,7 @@ def joint_order_of(source: mujoco.MjSpec | mujoco.MjModel | Entity) -> tuple[str
     return tuple(name.split("/")[-1] for name, kind in joints if kind != free)
 
 
-def check_joint_order(
-    cfg: RobotCfg, source: mujoco.MjSpec | mujoco.MjModel | Entity
-) -> None:
+def check_joint_order(cfg: RobotCfg, source: mujoco.MjSpec | mujoco.MjModel) -> None:
     """Raise a `SoloError` unless the model lists the joints as the config does."""
     found = joint_order_of(source)
     if found != cfg.joint_names:
