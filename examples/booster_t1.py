@@ -20,8 +20,7 @@ from mjlab.actuator import BuiltinPositionActuatorCfg
 
 from solo.cli.main import main as solo
 from solo.errors import SoloError
-from solo.robots.geom_cfg import CollisionGeom, FootCfg
-from solo.robots.robot_cfg import RobotCfg
+from solo.robots.robot_cfg import CollisionGeom, FootCfg, RobotCfg
 from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg
 
 LEG = ("Hip_Pitch", "Hip_Roll", "Hip_Yaw", "Knee_Pitch", "Ankle_Pitch", "Ankle_Roll")

@@ -15,9 +15,8 @@ from mjlab.tasks.registry import register_mjlab_task
 from solo import names
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg
 from solo.envs.observations_cfg import Stage
-from solo.robots.find import get_robot
 from solo.robots.g1 import G1
-from solo.robots.robot_cfg import RobotCfg
+from solo.robots.robot_cfg import RobotCfg, get_robot
 from solo.tasks.agent_cfg import make_agent_cfg
 from solo.tasks.env_cfg import make_stage_env_cfg
 from solo.tasks.profiles import Profile

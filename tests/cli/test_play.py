@@ -18,7 +18,7 @@ from solo.errors import SoloError
 from solo.gl import INSTALL_HINT, NoGraphicsError, has_gl
 from solo.pictures import images
 from solo.sensors.depth.cfg import DepthCameraCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 from solo.viewer import film
 
 BASE_HEIGHT_M = 0.8

@@ -103,6 +103,10 @@ CASES = {
         "list of observation terms",
     ),
     "lacks": (lambda meta, golden: meta.pop("command"), "lack something.*'command'"),
+    "map": (
+        lambda meta, golden: meta["height_map"].pop("x_range_m"),
+        "lack something.*'x_range_m'",
+    ),
     "range": (
         lambda meta, golden: meta["command"]["low"].__setitem__(0, 0.2),
         "range of the velocity command is .* must be finite and hold zero",

@@ -17,16 +17,15 @@ import pytest
 
 from solo.deploy.bundle.policy import PolicyView
 from solo.deploy.command import CommandCfg
-from solo.deploy.dashboard.publisher import Dashboard, DashboardCfg, is_loopback
-from solo.deploy.dashboard.server import PAGE
-from solo.deploy.dashboard.slot import Slot, SlotSizes
-from solo.deploy.dashboard.state import depth_bytes, describe
+from solo.deploy.dashboard.publisher import Dashboard, is_loopback
+from solo.deploy.dashboard.server import PAGE, depth_bytes, describe
+from solo.deploy.dashboard.slot import Slot
 from solo.deploy.phase import Request
 from solo.errors import SoloError
 
 from .helpers import Rig, tiny_contract
 
-SIZES = SlotSizes((3, 4), (2, 3), (1, 2))
+SIZES = ((3, 4), (2, 3), (1, 2))
 WINDOW = {"cells": (2, 3), "x_range_m": (-0.1, 0.5), "y_range_m": (-0.2, 0.2)}
 INFO = {"max_range_m": 3.0}
 
@@ -40,8 +39,8 @@ def rig(tmp_path):
 
 def make_dashboard(**cfg) -> Dashboard:
     contract, command = tiny_contract(), CommandCfg()
-    settings = DashboardCfg(**{"port": 0, **cfg})
-    return Dashboard(settings, contract, command, "tiny.onnx", "fake", WINDOW)
+    place = {"port": 0, **cfg}
+    return Dashboard(contract, command, "tiny.onnx", "fake", WINDOW, **place)
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def unpacked(text: str, dtype: str) -> np.ndarray:
 
 
 def test_a_record_holds_the_tick(rig):
-    slot = Slot(SIZES)
+    slot = Slot(*SIZES)
     assert slot.read() is None
     rig.walk()
     rig.operator.velocity = (0.5, 0.0, 9.0)
@@ -97,7 +96,7 @@ def test_depth_is_one_byte_per_pixel_and_invalid_is_zero():
 
 
 def test_faults_of_a_single_tick_are_not_missed(rig):
-    slot = Slot(SIZES)
+    slot = Slot(*SIZES)
     rig.walk()
     rig.policy.action = np.array([0.0, np.nan, 0.0])
     rig.tick()
@@ -114,7 +113,7 @@ def test_faults_of_a_single_tick_are_not_missed(rig):
 
 
 def test_what_is_not_a_number_does_not_break_the_page(rig):
-    slot = Slot(SIZES)
+    slot = Slot(*SIZES)
     rig.robot.quat_wxyz = np.zeros(4)
     rig.depth.is_silent = True
     rig.operator.velocity = (np.nan, np.inf, 0.0)
@@ -129,7 +128,7 @@ def test_what_is_not_a_number_does_not_break_the_page(rig):
 
 
 def test_recent_ticks_come_in_order_and_the_ring_closes(rig):
-    slot = Slot(SIZES)
+    slot = Slot(*SIZES)
     rig.tick()
     stats = rig.runtime.loop.stats
     for index in range(1, 701):
@@ -142,7 +141,7 @@ def test_recent_ticks_come_in_order_and_the_ring_closes(rig):
 
 
 def test_a_half_written_record_is_not_taken(rig):
-    slot = Slot(SIZES)
+    slot = Slot(*SIZES)
     slot.write(rig.runtime.snapshot)
     whole = slot.read()
     assert whole is not None

@@ -33,7 +33,12 @@ def bundle(monkeypatch):
         command=CommandCfg((-0.1, 0.0, -0.2), (0.3, 0.0, 0.2)),
         metadata={
             "robot": "g1",
-            "height_map": {"cells": [16, 32], "reconstructed_stride": 2},
+            "height_map": {
+                "cells": [16, 32],
+                "reconstructed_stride": 2,
+                "x_range_m": [-0.3, 1.3],
+                "y_range_m": [-0.4, 0.4],
+            },
         },
     )
     module = types.ModuleType("solo.deploy.bundle.load")
@@ -164,7 +169,7 @@ def test_sim_robot_refuses_impossible_losses():
 def test_stairs_can_be_simulated(tmp_path):
     import mujoco
 
-    from solo.robots.standalone import write_model
+    from solo.robots.build import write_model
 
     write_model(tmp_path / "g1.xml", "stairs")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "g1.xml"))

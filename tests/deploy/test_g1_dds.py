@@ -24,9 +24,8 @@ from solo.deploy.drivers import g1_messages as messages
 from solo.deploy.drivers import g1_publisher
 from solo.deploy.drivers.dds import Connection
 from solo.deploy.drivers.g1_dds import COMMAND_TOPIC, G1Cfg, G1Robot
-from solo.deploy.drivers.injected import InjectedFault
 from solo.deploy.drivers.protocols import JointCommand, damping_command
-from solo.deploy.drivers.sim_dds import SimG1
+from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
 from solo.deploy.drivers.sim_robot import HarnessCfg, SimRobot
 from solo.deploy.phase import Phase
 from solo.deploy.runtime import Runtime, RuntimeCfg
@@ -48,7 +47,7 @@ def contract():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    from solo.robots.standalone import write_model
+    from solo.robots.build import write_model
 
     path = tmp_path_factory.mktemp("model") / "g1.xml"
     write_model(path)
@@ -145,10 +144,10 @@ def test_our_encoding_equals_the_middlewares():
         return kind(**fields)
 
     theirs = IdlStruct.serialize(as_struct(g1_idl.LowState, record))
-    assert theirs == messages.state_to_wire(record)
+    assert theirs == messages.to_wire(record)
     command = random_record(messages.LOW_CMD, 6)
     theirs = IdlStruct.serialize(as_struct(g1_idl.LowCmd, command))
-    assert theirs == messages.command_to_wire(command)
+    assert theirs == messages.to_wire(command)
     assert g1_idl.LowCmd.__idl_typename__ == "unitree_hg.msg.dds_.LowCmd_"
 
 

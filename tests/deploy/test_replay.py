@@ -44,7 +44,7 @@ def test_log_is_written_in_parts_and_read_as_one(log):
     assert sorted(p.name for p in log.iterdir()) == [
         "00000.npz", "00001.npz", "run.json",
     ]  # fmt: skip
-    _, records = read_log(log)
+    _, records = read_log(log, tiny_contract())
     assert len(records["time_s"]) == 650
     assert np.diff(records["time_s"]) == pytest.approx(0.02)
     assert records["depth_mm"].dtype == np.uint16
@@ -97,10 +97,10 @@ def test_a_log_of_other_joints_is_refused(log):
 
 def test_a_log_of_another_version_or_none_is_refused(log, tmp_path):
     with pytest.raises(SoloError, match="not the log"):
-        read_log(tmp_path)
+        read_log(tmp_path, tiny_contract())
     (log / "run.json").write_text('{"version": 99}')
     with pytest.raises(SoloError, match="version 99"):
-        read_log(log)
+        read_log(log, tiny_contract())
 
 
 def _rewrite(log, **changes):

@@ -8,7 +8,7 @@ import pytest
 from solo.deploy.command import ScriptedOperator
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import JointCommand, RobotState
-from solo.deploy.drivers.sim import SimProcess, SimulatedCamera, SimulatedRobot
+from solo.deploy.drivers.sim import SimulatedCamera, SimulatedRobot
 from solo.deploy.drivers.sim_robot import HarnessCfg, SimCamera, SimRobot
 from solo.deploy.phase import Phase
 from solo.deploy.replay import Recording, replay
@@ -27,7 +27,7 @@ def contract():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    from solo.robots.standalone import write_model
+    from solo.robots.build import write_model
 
     path = tmp_path_factory.mktemp("model") / "g1.xml"
     write_model(path)
@@ -141,13 +141,13 @@ def test_a_model_without_a_free_base_is_refused(tmp_path):
 
 def test_a_session_in_its_own_process_can_be_replayed(model, tmp_path):
     contract = g1_contract(needs_depth=True)
-    process = SimProcess(model, contract.joints, contract.depth)
+    robot = SimulatedRobot(model, contract.joints, contract.depth)
     cfg = RuntimeCfg(stand_up_s=0.5, safety=PATIENT)
     session = Session(
         contract,
         StandPolicy(contract.joints),
-        SimulatedRobot(process),
-        SimulatedCamera(process),
+        robot,
+        SimulatedCamera(robot),
         ScriptedOperator(),
         cfg,
         tmp_path / "faults",
@@ -167,6 +167,6 @@ def test_a_session_in_its_own_process_can_be_replayed(model, tmp_path):
 def test_a_broken_model_is_one_clear_error(contract, tmp_path):
     path = tmp_path / "broken.xml"
     path.write_text("<mujoco>")
-    process = SimProcess(path, contract.joints, contract.depth)
+    robot = SimulatedRobot(path, contract.joints, contract.depth)
     with pytest.raises(SoloError, match="did not start"):
-        process.start()
+        robot.start()

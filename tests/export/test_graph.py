@@ -17,6 +17,7 @@ from solo.export.scene import walk_inputs
 from solo.export.write import export_bundle
 from solo.robots.g1 import G1
 from solo.tasks.agent_cfg import student_mirror
+from tests.deploy.helpers import g1_contract
 
 from .helpers import GROUPS, RECORD, bundle_path, make_networks, make_obs
 
@@ -27,7 +28,7 @@ RESETS = [0, 7, 300]
 
 def walk(steps: int):
     inputs = walk_inputs(G1, CAMERA, steps, seed=5)
-    return observations(inputs, RESETS, DEPTH, 10)
+    return observations(inputs, RESETS, replace(g1_contract(True), depth=DEPTH))
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ import yaml
 from solo.cli.export import Export
 from solo.deploy.bundle.load import load_bundle
 from solo.errors import SoloError
-from solo.export.metadata import describe_reconstructor
+from solo.export.metadata import describe_joints, describe_reconstructor
 from solo.export.read import make_student, read_student
-from solo.export.robot import describe_joints
 from solo.export.write import export_bundle
 from solo.reconstruction.networks import make_reconstructor
 from solo.robots.g1 import G1

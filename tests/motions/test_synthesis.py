@@ -12,7 +12,6 @@ from solo.errors import SoloError
 from solo.motions.catalogue import make_clip, walk
 from solo.motions.checks import measure
 from solo.motions.clip import MotionClip
-from solo.motions.dynamics import measure_zmp
 from solo.motions.footsteps import (
     GaitCfg,
     follow_zmp,
@@ -20,7 +19,7 @@ from solo.motions.footsteps import (
     place_feet,
     wanted_zmp,
 )
-from solo.motions.gait import make_gait
+from solo.motions.gait import make_gait, measure_zmp
 from solo.motions.leg_ik import PathTarget, UnreachableError, solve_path
 from solo.motions.skeleton import make_skeleton
 from solo.robots.g1 import G1

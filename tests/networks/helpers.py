@@ -9,7 +9,7 @@ from tensordict import TensorDict
 
 from solo.networks.ame_model import AmeModel
 from solo.networks.student import StudentModel
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 MAP = HeightMapCfg(
     cells=(6, 8), cell_m=0.1, x_range_m=(-0.2, 0.6), y_range_m=(-0.3, 0.3)

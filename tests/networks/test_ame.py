@@ -9,7 +9,7 @@ from torch import nn
 
 from solo.networks.ame import AmeCfg, AmeEncoder
 from solo.networks.attention import OneQueryAttention, places
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 from tests.networks.helpers import AME, MAP, OPTIONS
 
 OLD_FEATURES = [-0.06814944, 0.02527943, -0.02333963, 0.03146423]

@@ -17,7 +17,7 @@ from solo.networks.ame_model import AmeModel
 from solo.networks.flat_map_model import FlatMapModel, kept_cells
 from solo.networks.transfer import copy_matching
 from solo.robots.g1 import G1
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 from solo.tasks.agent_cfg import make_agent_cfg
 from solo.tasks.profiles import LAPTOP
 from tests.networks.helpers import (

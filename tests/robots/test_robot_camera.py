@@ -12,7 +12,7 @@ from solo.robots.build import DEPTH_CAMERA
 from solo.robots.g1 import G1
 from solo.robots.view import camera_pose_w, cells_in_view, project, standing_pose
 from solo.sensors.depth.cfg import CameraMountCfg, DepthCameraCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 
 @pytest.fixture(scope="module")

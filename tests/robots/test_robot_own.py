@@ -14,8 +14,7 @@ from solo.cli.checks import check_robot
 from solo.errors import SoloError
 from solo.robots import get_robot
 from solo.robots.build import build_spec, check_joint_order, make_entity_cfg
-from solo.robots.geom_cfg import CollisionGeom, FootCfg
-from solo.robots.robot_cfg import RobotCfg, scale_from_effort
+from solo.robots.robot_cfg import CollisionGeom, FootCfg, RobotCfg, scale_from_effort
 from solo.robots.view import cells_in_view, standing_pose
 from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from solo.sensors.height_map import HeightMap
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMap, HeightMapCfg
 from solo.terrains.grid import HeightGrid
 
 

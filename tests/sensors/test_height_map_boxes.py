@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from solo.sensors.height_map import HeightMap
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMap, HeightMapCfg
 from tests.sensors.depth.test_boxes import boxes_of, turn
 from tests.sensors.test_height_map import grid_of, quat_of_yaw, stair
 

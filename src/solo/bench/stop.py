@@ -120,7 +120,7 @@ class Motors:
 @contextmanager
 def simulated_g1(domain: int) -> Iterator[Motors]:
     """A G1 in its harness, on loopback."""
-    from solo.robots.standalone import write_model
+    from solo.robots.build import write_model
 
     with tempfile.TemporaryDirectory(prefix="solo-") as folder:
         model = Path(folder) / "g1.xml"

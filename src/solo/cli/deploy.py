@@ -18,7 +18,6 @@ from solo.errors import SoloError, check_number
 if TYPE_CHECKING:
     from solo.deploy.bundle.load import Bundle
     from solo.deploy.contract import Contract
-    from solo.deploy.dashboard.publisher import Dashboard
     from solo.deploy.runtime import RuntimeCfg
 
 Scene = Literal["flat", "stairs"]
@@ -98,7 +97,7 @@ class Deploy(Verb):
             return plan
         if self.robot == "g1":
             _confirm(self.interface)
-        return {**plan, **self._run(bundle)}
+        return {**plan, **self._run(bundle, plan)}
 
     def _plan(self, contract: Contract) -> dict[str, Any]:
         is_real = self.robot == "g1"
@@ -131,9 +130,10 @@ class Deploy(Verb):
             "log": str(self.log) if self.log else "none",
         }
 
-    def _run(self, bundle: Bundle) -> dict[str, Any]:
+    def _run(self, bundle: Bundle, plan: dict[str, Any]) -> dict[str, Any]:
         from contextlib import ExitStack
 
+        from solo.deploy.dashboard.publisher import Dashboard
         from solo.deploy.phase import Phase
         from solo.deploy.runtime import RuntimeCfg
         from solo.deploy.session import Session
@@ -146,14 +146,18 @@ class Deploy(Verb):
             ticks = max(round(self.seconds * contract.control_hz), 1)
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="solo-"))
-            robot, camera = self._devices(bundle, Path(folder))
+            robot = self._robot(bundle, Path(folder))
             session = Session(
-                contract, bundle.policy, robot, camera,
-                self._operator(contract, robot, cfg), cfg, self.faults, self.log,
+                contract, bundle.policy, robot, self._camera(contract, plan, robot),
+                self._operator(plan, robot, cfg), cfg, self.faults, self.log,
                 self.realtime,
             )  # fmt: skip
             if self.dashboard:
-                page = self._dashboard(bundle)
+                page = Dashboard(
+                    contract, bundle.command, self.bundle.name, plan["robot"],
+                    bundle.metadata["height_map"], self.dashboard_host,
+                    self.dashboard_port,
+                )  # fmt: skip
                 stack.callback(page.close)
                 page.start()
                 print(f"{'dashboard':<12} {page.url}", flush=True)
@@ -175,63 +179,50 @@ class Deploy(Verb):
         print(f"late after the warm-up, by cause: {listed.replace('_', ' ')}")
         return result
 
-    def _dashboard(self, bundle: Bundle) -> Dashboard:
-        from solo.deploy.dashboard.publisher import Dashboard, DashboardCfg
-
-        return Dashboard(
-            DashboardCfg(self.dashboard_host, self.dashboard_port),
-            bundle.contract,
-            bundle.command,
-            self.bundle.name,
-            self._plan(bundle.contract)["robot"],
-            bundle.metadata["height_map"],
-        )
-
-    def _devices(self, bundle: Bundle, folder: Path) -> tuple[Any, Any]:
-        """Create robot and camera without starting them."""
-        contract = bundle.contract
-        camera_kind = self._plan(contract)["camera"]
+    def _robot(self, bundle: Bundle, folder: Path) -> Any:
+        """Create the robot without starting it; ``folder`` takes its model."""
+        joints, depth = bundle.contract.joints, bundle.contract.depth
         if self.robot == "g1":
             from solo.deploy.drivers.g1_dds import G1Cfg, G1Robot
 
-            robot = G1Robot(contract.joints, G1Cfg(self.interface, self.domain))
-            process = None
-        else:
-            from solo.deploy.bundle.checks import EXPECTED, Checker
-            from solo.deploy.drivers.sim import SimProcess, SimulatedRobot
-            from solo.export.robot import expected_of
-            from solo.robots import get_robot
-            from solo.robots.standalone import write_model
+            return G1Robot(joints, G1Cfg(self.interface, self.domain))
 
-            model = folder / "robot.xml"
-            simulated = get_robot(bundle.metadata["robot"])
-            if simulated.name not in EXPECTED:
-                check = Checker(self.bundle.name)
-                check.robot(bundle.metadata, expected_of(simulated))
-            write_model(model, self.scene, simulated)
-            process = SimProcess(model, contract.joints, contract.depth, self.ropes)
-            robot = SimulatedRobot(process)
-        if camera_kind == "sim":
+        from solo.deploy.bundle.checks import EXPECTED, Checker
+        from solo.deploy.drivers.sim import SimulatedRobot
+        from solo.export.metadata import expected_of
+        from solo.robots import get_robot
+        from solo.robots.build import write_model
+
+        model = folder / "robot.xml"
+        simulated = get_robot(bundle.metadata["robot"])
+        if simulated.name not in EXPECTED:
+            check = Checker(self.bundle.name)
+            check.robot(bundle.metadata, expected_of(simulated))
+        write_model(model, self.scene, simulated)
+        return SimulatedRobot(model, joints, depth, self.ropes)
+
+    def _camera(self, contract: Contract, plan: dict[str, Any], robot: Any) -> Any:
+        """Create the camera without starting it."""
+        if plan["camera"] == "sim":
             from solo.deploy.drivers.sim import SimulatedCamera
 
-            assert process is not None
-            return robot, SimulatedCamera(process)
-        if camera_kind == "realsense":
+            return SimulatedCamera(robot)
+        if plan["camera"] == "realsense":
             from solo.deploy.drivers.realsense import RealsenseCamera
 
-            return robot, RealsenseCamera(contract.depth, self.recording)
-        if camera_kind == "replay":
+            return RealsenseCamera(contract.depth, self.recording)
+        if plan["camera"] == "replay":
             from solo.deploy.replay import ReplayCamera
 
             assert self.recording is not None
-            return robot, ReplayCamera(self.recording, contract)
-        return robot, None
+            return ReplayCamera(self.recording, contract)
+        return None
 
-    def _operator(self, contract: Contract, robot: Any, cfg: RuntimeCfg) -> Any:
+    def _operator(self, plan: dict[str, Any], robot: Any, cfg: RuntimeCfg) -> Any:
         from solo.deploy.command import ScriptedOperator
         from solo.deploy.operators import Gamepad, Keyboard, UnitreeRemote
 
-        kind = self._plan(contract)["command"]
+        kind = plan["command"]
         if kind == "gamepad":
             return Gamepad(self.gamepad, cfg.command)
         if kind == "keyboard":
@@ -291,9 +282,8 @@ class SimRobot(Verb):
         check_number("drop", self.drop, 0.0, 1.0)
 
         from solo.deploy.drivers import sim_robot
-        from solo.deploy.drivers.injected import InjectedFault
-        from solo.deploy.drivers.sim_dds import SimG1
-        from solo.robots.standalone import write_model
+        from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
+        from solo.robots.build import write_model
 
         fault = InjectedFault(self.fault, self.fault_at)
 

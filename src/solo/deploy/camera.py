@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -76,15 +75,19 @@ class DepthSource(Protocol):
     def newest(self) -> DepthImage | None: ...
 
 
+def picked_pixels(cfg: DepthContract) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the raw pixels that hold the centres of output pixels."""
+    rows = (np.arange(cfg.output_height) + 0.5) * cfg.height / cfg.output_height
+    columns = (np.arange(cfg.output_width) + 0.5) * cfg.width / cfg.output_width
+    return rows.astype(int), columns.astype(int)
+
+
 class DepthProcessor:
     """Resizes a raw frame and brings it into the network's range."""
 
     def __init__(self, cfg: DepthContract) -> None:
         self.cfg = cfg
-        # Raw pixel that holds the centre of each output pixel.
-        rows = (np.arange(cfg.output_height) + 0.5) * cfg.height / cfg.output_height
-        columns = (np.arange(cfg.output_width) + 0.5) * cfg.width / cfg.output_width
-        self._pixels = np.ix_(rows.astype(int), columns.astype(int))
+        self._pixels = np.ix_(*picked_pixels(cfg))
 
     def resize(self, depth_mm: np.ndarray) -> np.ndarray:
         """Nearest raw pixel at the centre of each output pixel, [output H, output W].
@@ -147,18 +150,13 @@ class DepthWindow:
 class Capture:
     """Reads a camera in a thread of its own; the newest image wins."""
 
-    def __init__(
-        self,
-        camera: Camera,
-        processor: DepthProcessor,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, camera: Camera, processor: DepthProcessor) -> None:
         self.camera = camera
         self.failure: str | None = None
         """Why the thread ended by itself; the image then goes stale."""
         self.num_frames = 0
         """Frames captured so far."""
-        self._processor, self._clock = processor, clock
+        self._processor = processor
         self._newest: DepthImage | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="depth", daemon=True)
@@ -171,9 +169,9 @@ class Capture:
         """
         self.camera.start()
         self._thread.start()
-        deadline = self._clock() + timeout_s
+        deadline = time.monotonic() + timeout_s
         while self._newest is None and self.failure is None:
-            if self._clock() > deadline:
+            if time.monotonic() > deadline:
                 self.failure = f"no image within {timeout_s:g} s; check its cable"
             time.sleep(0.005)
         if self.failure is not None:

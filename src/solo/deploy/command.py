@@ -6,6 +6,7 @@ and changes no faster than the rate limit, whatever the device says.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +38,14 @@ class CommandCfg:
                     "it must be finite and hold zero, where the robot stands. Export "
                     "the bundle again."
                 )
+
+    def velocity(self, shares: Sequence[float]) -> tuple[float, float, float]:
+        """Velocity of the axes of a device, each from -1 (lowest) to 1 (highest)."""
+        vx, vy, wz = (
+            share * (high if share >= 0.0 else -low)
+            for share, low, high in zip(shares, self.low, self.high, strict=True)
+        )
+        return vx, vy, wz
 
 
 @dataclass(frozen=True)

@@ -51,18 +51,16 @@ class JointContract:
             object.__setattr__(self, item.name, values)
         outside = (self.default_pos < self.pos_low) | (self.default_pos > self.pos_high)
         if outside.any():
+            listed = ", ".join(self.names[i] for i in np.flatnonzero(outside))
             raise SoloError(
-                f"Joint contract: the default pose of {self._listed(outside)} is "
-                "outside the joint's limits. Export the bundle again."
+                f"Joint contract: the default pose of {listed} is outside the joint's "
+                "limits. Export the bundle again."
             )
 
     def targets(self, action: np.ndarray) -> np.ndarray:
         """Position targets [joints] of an action, kept within the limits, rad."""
         wanted = self.default_pos + self.action_scale * action
         return np.clip(wanted, self.pos_low, self.pos_high)
-
-    def _listed(self, mask: np.ndarray) -> str:
-        return ", ".join(self.names[i] for i in np.flatnonzero(mask))
 
 
 @dataclass(frozen=True)

@@ -36,26 +36,22 @@ class LostTime(NamedTuple):
 
 
 class LostTimeClock:
-    """Reads the lost time of the thread that asks first, in about 20 microseconds."""
+    """Reads the lost time of the thread that made it, in about 20 microseconds."""
 
     def __init__(self) -> None:
-        self._files: tuple[int | None, int | None] | None = None
+        schedstat = f"/proc/self/task/{threading.get_native_id()}/schedstat"
+        self._files = _open(schedstat), _open("/proc/stat")
 
     def __call__(self) -> LostTime:
         """The lost time so far."""
-        if self._files is None:
-            thread = threading.get_native_id()
-            schedstat = _open(f"/proc/self/task/{thread}/schedstat")
-            self._files = schedstat, _open("/proc/stat")
         queue, machine = self._files
         return LostTime(1e-9 * _number(queue, 1), _number(machine, 8) / _TICKS_PER_S)
 
     def close(self) -> None:
         """Let the files go."""
-        for file in self._files or ():
+        for file in self._files:
             if file is not None:
                 os.close(file)
-        self._files = None
 
 
 def _open(path: str) -> int | None:

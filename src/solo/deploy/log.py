@@ -22,6 +22,8 @@ from solo.files import read_json, read_npz, write_json, written_aside
 
 VERSION = 1
 """Of the record; a log of another version is refused."""
+PART_TICKS = 500
+"""Ticks per file of a log: ten seconds."""
 
 
 def record_fields(contract: Contract) -> dict[str, tuple[tuple[int, ...], type]]:
@@ -126,7 +128,6 @@ class RunLog:
         contract: Contract,
         writer: LogWriter,
         meta: Mapping[str, Any] | None = None,
-        part_ticks: int = 500,
     ) -> None:
         """Create the folder and its ``run.json``.
 
@@ -156,14 +157,13 @@ class RunLog:
             },
         )
         self.folder = folder
-        self._contract, self._writer, self._part_ticks = contract, writer, part_ticks
-        self._part = Ring(contract, part_ticks)
-        self._num_parts = 0
+        self._contract, self._writer, self._num_parts = contract, writer, 0
+        self._part = Ring(contract, PART_TICKS)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add the record of a tick."""
         self._part.append(record)
-        if self._part.count == self._part_ticks:
+        if self._part.count == PART_TICKS:
             self._flush()
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class RunLog:
         # The part is full or the last one, and is not used again: no copy.
         self._writer.put(self.folder / f"{self._num_parts:05d}.npz", self._part.view())
         self._num_parts += 1
-        self._part = Ring(self._contract, self._part_ticks)
+        self._part = Ring(self._contract, PART_TICKS)
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -184,11 +184,14 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         np.savez(file, **dict(arrays))  # type: ignore[arg-type]
 
 
-def read_log(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_log(
+    folder: Path, contract: Contract
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The description of a run and its records.
 
     Raises:
-        SoloError: It is not a log, or one of another version.
+        SoloError: It is not a log, one of another version, robot or rate, or one whose
+            records are not ours.
     """
     parts = sorted(folder.glob("[0-9]*.npz"))
     if not (folder / "run.json").is_file() or not parts:
@@ -205,24 +208,21 @@ def read_log(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         )
     loaded = [read_npz(part, hint) for part in parts]
     try:
-        return meta, {k: np.concatenate([p[k] for p in loaded]) for k in loaded[0]}
+        records = {k: np.concatenate([p[k] for p in loaded]) for k in loaded[0]}
     except (KeyError, ValueError) as error:
         raise SoloError(
             f"The parts of the log {str(folder)!r} do not fit together: {error}. {hint}"
         ) from error
+    _check(folder, meta, records, contract)
+    return meta, records
 
 
-def check_log(
+def _check(
     folder: Path,
     meta: Mapping[str, Any],
     records: Mapping[str, np.ndarray],
     contract: Contract,
 ) -> None:
-    """Refuse a log of another robot or rate, and one whose records are not ours.
-
-    Raises:
-        SoloError: It does not fit the contract.
-    """
     names = meta.get("joint_names")
     if names != list(contract.joints.names):
         listed = ", ".join(map(str, names)) if isinstance(names, list) else names

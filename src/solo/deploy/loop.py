@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -178,11 +179,8 @@ class FixedRateLoop:
             tick: One step; gets the time at which it starts.
             max_ticks: End after so many ticks.
         """
-        own_clock = LostTimeClock()
-        try:
+        with closing(LostTimeClock()) as own_clock:
             return self._run(tick, max_ticks, self._lost_clock or own_clock)
-        finally:
-            own_clock.close()
 
     def _run(
         self,

@@ -155,8 +155,12 @@ class Observer:
             last_action: Action of the previous step [joints].
         """
         proprioception = assemble(state, command, last_action, self.contract.joints)
-        window = self._window.push(proprioception)
         if not self.contract.needs_depth or image is None:
-            return Observation(proprioception, window, None, None)
-        depth_window = self._depth_window.push(image.depth)
-        return Observation(proprioception, window, image.depth, depth_window)
+            return self.push(proprioception, None)
+        return self.push(proprioception, image.depth)
+
+    def push(self, proprioception: np.ndarray, depth: np.ndarray | None) -> Observation:
+        """The same from what was assembled [D] and the image [H, W], None if blind."""
+        window = self._window.push(proprioception)
+        depth_window = None if depth is None else self._depth_window.push(depth)
+        return Observation(proprioception, window, depth, depth_window)

@@ -48,7 +48,8 @@ class _DeviceOperator:
     def __init__(self, cfg: CommandCfg | None = None) -> None:
         self.cfg = cfg or CommandCfg()
         self._lock = threading.Lock()
-        self._velocity = [0.0, 0.0, 0.0]
+        # Of the allowed vx, vy, wz, from -1 to 1.
+        self._shares = [0.0, 0.0, 0.0]
         self._pressed: set[Request] = set()
         self._held: set[Request] = set()
         self._alive_s = -float("inf")
@@ -66,8 +67,8 @@ class _DeviceOperator:
         with self._lock:
             request = most_severe(self._pressed, self._held)
             self._pressed.clear()
-            vx, vy, wz = self._velocity
-            return OperatorInput(self._alive_s, (vx, vy, wz), request)
+            velocity = self.cfg.velocity(self._shares)
+            return OperatorInput(self._alive_s, velocity, request)
 
     def close(self) -> None:
         self._stop.set()
@@ -87,12 +88,7 @@ class _DeviceOperator:
                 self._alive_s = time.monotonic()
                 self._handle(data or b"")
         with self._lock:
-            self._velocity = [0.0, 0.0, 0.0]
-
-    def _set_axis(self, index: int, share: float) -> None:
-        """Set a velocity as a share, -1 to 1, of what is allowed in that direction."""
-        limit = self.cfg.high[index] if share >= 0.0 else -self.cfg.low[index]
-        self._velocity[index] = share * limit
+            self._shares = [0.0, 0.0, 0.0]
 
     def _open(self) -> int:
         raise NotImplementedError
@@ -144,9 +140,8 @@ class Gamepad(_DeviceOperator):
             if kind & 0x7F == 2 and number in self.AXES:
                 index, sign = self.AXES[number]
                 share = max(min(value / 32767.0, 1.0), -1.0)
-                self._set_axis(
-                    index, 0.0 if abs(share) < self.DEADZONE else sign * share
-                )
+                is_centred = abs(share) < self.DEADZONE
+                self._shares[index] = 0.0 if is_centred else sign * share
             elif kind & 0x7F == 1 and number in self.BUTTONS:
                 request = self.BUTTONS[number]
                 (self._held.add if value else self._held.discard)(request)
@@ -189,7 +184,6 @@ class Keyboard(_DeviceOperator):
     def __init__(self, cfg: CommandCfg | None = None, fd: int | None = None) -> None:
         super().__init__(cfg)
         self._given_fd, self._restore = fd, None
-        self._shares = [0.0, 0.0, 0.0]
         self._rest = ""
 
     def _open(self) -> int:
@@ -222,8 +216,6 @@ class Keyboard(_DeviceOperator):
                 self._shares = [0.0, 0.0, 0.0]
             elif key in self.REQUESTS:
                 self._pressed.add(self.REQUESTS[key])
-        for index, share in enumerate(self._shares):
-            self._set_axis(index, share)
 
     def close(self) -> None:
         super().close()
@@ -279,13 +271,8 @@ class UnitreeRemote:
             self._alive_s = state.time_s
         new, self._keys = keys & ~self._keys, keys
         request = most_severe(_requests(new), _requests(keys))
-        shares = (ly, -lx, -rx)
-        low, high = self.cfg.low, self.cfg.high
-        vx, vy, wz = (
-            share * (high[i] if share >= 0.0 else -low[i])
-            for i, share in enumerate(shares)
-        )
-        return OperatorInput(self._alive_s, (vx, vy, wz), request)
+        velocity = self.cfg.velocity((ly, -lx, -rx))
+        return OperatorInput(self._alive_s, velocity, request)
 
     def close(self) -> None:
         """Nothing to close."""

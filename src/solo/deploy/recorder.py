@@ -54,8 +54,8 @@ class Snapshot:
     """Deadline accounting; the one part that goes on counting."""
     note: str
     """Why the last request was refused; empty if it was not."""
-    wanted: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Velocity that the operator asked for, before clamping; m/s, m/s, rad/s."""
+    wish: OperatorInput
+    """What the operator wanted."""
     ages_s: tuple[float, float, float] = (np.inf, np.inf, np.inf)
     """Age of robot state, depth image and operator input."""
     view: PolicyView | None = None
@@ -92,22 +92,14 @@ class Recorder:
         self._active: set[str] = set()
         self._first = _next_number(folder) if folder is not None else 0
 
-    def add(
-        self,
-        tick: Snapshot,
-        wish: OperatorInput,
-        ages_s: tuple[float, float, float],
-        begin_s: float,
-    ) -> None:
+    def add(self, tick: Snapshot, begin_s: float) -> None:
         """Record a tick; faults that begin in it leave the last seconds on disk.
 
         Args:
             tick: What happened.
-            wish: What the operator wanted.
-            ages_s: Age of state, image and operator input.
             begin_s: `time.perf_counter` at the start of the tick.
         """
-        record = _record(tick, wish, ages_s)
+        record = _record(tick)
         record["tick_s"] = time.perf_counter() - begin_s
         self._ring.append(record)
         if self._run_log is not None:
@@ -142,19 +134,18 @@ def _next_number(folder: Path) -> int:
     return max((int(match[1]) + 1 for match in found if match), default=0)
 
 
-def _record(
-    tick: Snapshot, wish: OperatorInput, ages_s: tuple[float, float, float]
-) -> dict[str, Any]:
+def _record(tick: Snapshot) -> dict[str, Any]:
     """Quantities of `solo.deploy.log.record_fields`; those that are missing are 0."""
+    state_age_s, depth_age_s, command_age_s = tick.ages_s
     record: dict[str, Any] = {
         "time_s": tick.time_s,
         "phase": tick.phase,
         "faults": fault_bits(tick.faults),
-        "state_age_s": ages_s[0],
-        "depth_age_s": ages_s[1],
-        "command_age_s": ages_s[2],
-        "wanted_velocity": wish.velocity,
-        "request": wish.request,
+        "state_age_s": state_age_s,
+        "depth_age_s": depth_age_s,
+        "command_age_s": command_age_s,
+        "wanted_velocity": tick.wish.velocity,
+        "request": tick.wish.request,
         "command": tick.command,
         "action": tick.action,
     }

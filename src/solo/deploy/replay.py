@@ -19,7 +19,7 @@ from solo.deploy.camera import DepthImage, DepthProcessor
 from solo.deploy.command import OperatorInput
 from solo.deploy.contract import Contract
 from solo.deploy.drivers.protocols import DepthFrame, JointCommand, RobotState
-from solo.deploy.log import check_log, read_log
+from solo.deploy.log import read_log
 from solo.deploy.observation import Policy
 from solo.deploy.phase import Phase, Request
 from solo.deploy.runtime import Runtime, RuntimeCfg
@@ -42,8 +42,7 @@ class Recording:
         Raises:
             SoloError: It is no log, or one of other joints or another rate.
         """
-        self.meta, self.records = read_log(folder)
-        check_log(folder, self.meta, self.records, contract)
+        self.meta, self.records = read_log(folder, contract)
         self.contract, self.commands = contract, list[JointCommand]()
         self._processor = DepthProcessor(contract.depth)
         self._row = -1
@@ -191,13 +190,10 @@ class ReplayCamera:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        meta, records = read_log(folder)
-        check_log(folder, meta, records, contract)
-        if "depth_mm" not in records:
-            raise SoloError(f"The log {str(folder)!r} holds no depth images.")
+        _, records = read_log(folder, contract)
         _, rows = np.unique(records["depth_sequence"], return_index=True)
         rows = rows[np.isfinite(records["depth_age_s"][rows])]
-        if len(rows) == 0:
+        if "depth_mm" not in records or len(rows) == 0:
             raise SoloError(f"The log {str(folder)!r} holds no depth images.")
         self._images = records["depth_mm"][rows]
         times = records["time_s"][rows] - records["depth_age_s"][rows]

@@ -133,7 +133,8 @@ class Runtime:
         self._times_s: deque[float] = deque(maxlen=RATE_TICKS + 1)
         self._is_stopping = self._is_writing = False
         self._note = ""
-        self.snapshot = self._watch(-np.inf, None, None, None)
+        nothing = OperatorInput(-np.inf)
+        self.snapshot = self._watch(-np.inf, None, None, None, nothing)
         """The last tick; replaced, never changed, so that it can be read anywhere."""
 
     @property
@@ -225,7 +226,7 @@ class Runtime:
         self.faults = tuple(faults)
         self.phase_ticks[self.phase] += 1
         self.snapshot = self._watch(now, state, image, target, wish, ages)
-        self.recorder.add(self.snapshot, wish, ages, begin)
+        self.recorder.add(self.snapshot, begin)
         return self.phase != Phase.STOPPED
 
     @property
@@ -364,15 +365,14 @@ class Runtime:
         state: RobotState | None,
         image: DepthImage | None,
         target: JointCommand | None,
-        wish: OperatorInput | None = None,
+        wish: OperatorInput,
         ages_s: tuple[float, float, float] = (np.inf, np.inf, np.inf),
     ) -> Snapshot:
         view = getattr(self.policy, "view", None)
         return Snapshot(
             now, self.phase, self.faults, state, image, self._filter.value,
             self._action, target, self.loop.stats, self._note,
-            wish.velocity if wish is not None else (0.0, 0.0, 0.0), ages_s,
-            view if self.phase == Phase.WALKING else None,
+            wish, ages_s, view if self.phase == Phase.WALKING else None,
         )  # fmt: skip
 
 

@@ -15,9 +15,8 @@ from mjlab.managers.scene_entity_config import SceneEntityCfg
 
 from solo.envs import mdp
 from solo.envs.names import BODY_CONTACT, COMMAND, FALL, FEET_CONTACT
-from solo.robots.geom_cfg import FootCfg
-from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.robots.robot_cfg import FootCfg, RobotCfg
+from solo.sensors.height_map import HeightMapCfg
 from solo.terrains.patch import CELL_M
 
 

@@ -17,14 +17,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from solo.deploy.bundle.format import OPSET
 from solo.errors import SoloError
 from solo.networks.export import RecurrentExport
 from solo.networks.student import StudentModel
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
-
-OPSET = 18
-"""Version of ONNX's operators; onnxruntime 1.20 and TensorRT 10 know it."""
 
 VELOCITY_GROUPS = ("reconstructed_velocity", "base_velocity")
 """Names of the student's group that the reconstructor's velocity takes the place of."""
@@ -47,7 +45,6 @@ class PolicyGraph(nn.Module):
         self.student = RecurrentExport(student)
         self.reconstructor = copy.deepcopy(reconstructor)
         self.io = reconstructor.io
-        self.map_cells = student.height_map_cfg.cells
         self.groups = tuple(_kind(group) for group in student.obs_groups)
         if self.io.height_map != student.height_map_cfg:
             raise SoloError(

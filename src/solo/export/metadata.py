@@ -8,14 +8,15 @@ from typing import Any
 from torch import nn
 
 from solo import __version__
+from solo.deploy.bundle.checks import Expected, expected_from
 from solo.deploy.bundle.format import FORMAT, OPSET, VERSION
-from solo.deploy.contract import DepthContract
 from solo.deploy.observation import TERMS, term_slices
+from solo.errors import SoloError
 from solo.export.graph import PolicyGraph
-from solo.export.robot import describe_joints
 from solo.networks.student import StudentModel
 from solo.reconstruction.networks import RECONSTRUCTORS
 from solo.reconstruction.networks.interface import Reconstructor
+from solo.robots.build import build_spec
 from solo.robots.robot_cfg import RobotCfg
 from solo.sensors.depth.cfg import DepthCameraCfg
 
@@ -127,10 +128,60 @@ def describe(
     }
 
 
-def depth_contract(meta: dict[str, Any]) -> DepthContract:
-    """The runtime's part of the camera."""
-    depth = meta["depth"]
-    return DepthContract(**{f: depth[f] for f in DepthContract.__dataclass_fields__})
+def describe_joints(robot: RobotCfg) -> dict[str, Any]:
+    """Names, default pose, gains and limits; lists have one number per joint.
+
+    Raises:
+        SoloError: The config does not give the speed of the motors.
+    """
+    names = robot.joint_names
+    groups = {
+        name: group
+        for group in robot.actuators
+        for name in robot.find_joints(group.target_names_expr)
+    }
+    model = build_spec(robot, visual=False).compile()
+    ranges = [model.joint(name).range for name in names]
+    return {
+        "names": list(names),
+        "default_pos": list(robot.joint_values(robot.default_joint_pos)),
+        "action_scale": list(robot.joint_values(robot.action_scale)),
+        "kp": [float(groups[name].stiffness) for name in names],
+        "kd": [float(groups[name].damping) for name in names],
+        "pos_low": [float(low) for low, _ in ranges],
+        "pos_high": [float(high) for _, high in ranges],
+        "vel_limit": _speeds(robot),
+        "effort_limit": [float(groups[name].effort_limit or 0.0) for name in names],
+        "units": {
+            "default_pos": "rad",
+            "action_scale": "rad per unit of action",
+            "kp": "Nm/rad",
+            "kd": "Nm s/rad",
+            "pos_low": "rad",
+            "pos_high": "rad",
+            "vel_limit": "rad/s",
+            "effort_limit": "Nm",
+        },
+    }
+
+
+def expected_of(robot: RobotCfg) -> Expected:
+    """What a bundle for the robot may ask of it, from the config alone.
+
+    Raises:
+        SoloError: The config does not give the speed of the motors.
+    """
+    return expected_from(describe_joints(robot), asdict(robot.depth_camera))
+
+
+def _speeds(robot: RobotCfg) -> list[float]:
+    """Largest speed of each joint, rad/s."""
+    if robot.velocity_limits is None:
+        raise SoloError(
+            f"The largest speeds of the joints of robot {robot.name!r} are not known, "
+            "which a bundle needs. Set RobotCfg.velocity_limits, in rad/s."
+        )
+    return list(robot.joint_values(robot.velocity_limits))
 
 
 def describe_student(student: StudentModel) -> dict[str, Any]:

@@ -12,20 +12,17 @@ from onnx import numpy_helper
 from tensordict import TensorDict
 
 from solo.errors import SoloError
-from solo.export.graph import PolicyGraph, make_graph
+from solo.export.graph import PolicyGraph
 from solo.networks.student import StudentModel
 from solo.reconstruction.networks import make_reconstructor
 
 
-def read_torch(
-    path: Path, architecture: Mapping[str, Any], streaming: bool = False
-) -> PolicyGraph:
-    """The networks of a bundle as a torch module.
+def read_torch(path: Path, architecture: Mapping[str, Any]) -> PolicyGraph:
+    """The networks of a bundle as a torch module; nothing is reused between steps.
 
     Args:
         path: The bundle.
         architecture: ``architecture`` of its metadata.
-        streaming: As `make_graph`; without it nothing is reused between steps.
 
     Raises:
         SoloError: A weight is missing.
@@ -33,7 +30,7 @@ def read_torch(
     student = make_student(architecture["student"])
     recipe = architecture["reconstructor"]
     reconstructor = make_reconstructor(recipe["name"], **recipe["fields"])
-    graph = make_graph(student, reconstructor, streaming)
+    graph = PolicyGraph(student, reconstructor)
     weights = read_weights(path)
     state = graph.state_dict()
     for name in state:

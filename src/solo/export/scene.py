@@ -28,7 +28,8 @@ def walk_inputs(
         seed: Seed of noise and holes.
     """
     rng = np.random.default_rng(seed)
-    rays = _rays_b(robot, camera)
+    # What one metre of depth is in the base frame of an upright robot.
+    rays = camera.pixel_rays() @ robot.camera_mount.rotation_camera_to_body().T
     shape = (steps, camera.output_height, camera.output_width)
     depth_mm = np.zeros(shape, dtype=np.uint16)
     for step in range(steps):
@@ -46,11 +47,6 @@ def walk_inputs(
         "depth_mm": depth_mm,
         "proprioception": _proprioception(len(robot.joint_names), steps, rng),
     }
-
-
-def _rays_b(robot: RobotCfg, camera: DepthCameraCfg) -> np.ndarray:
-    """What one metre of depth is in the base frame of an upright robot [H, W, 3]."""
-    return camera.pixel_rays() @ robot.camera_mount.rotation_camera_to_body().T
 
 
 def _look(robot: RobotCfg, rays: np.ndarray, ahead: float, bob: float) -> np.ndarray:

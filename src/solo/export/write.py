@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from solo.deploy.bundle.checks import EXPECTED
+from solo.deploy.bundle.checks import EXPECTED, make_contract
 from solo.deploy.bundle.format import (
     GOLDEN_KEY,
     POLICY_KEY,
@@ -24,8 +24,7 @@ from solo.deploy.bundle.golden import STEPS, observations, pack_golden
 from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph, make_graph, write_graph
-from solo.export.metadata import ExportRecord, depth_contract, describe
-from solo.export.robot import expected_of
+from solo.export.metadata import ExportRecord, describe, expected_of
 from solo.export.scene import walk_inputs
 from solo.files import written_aside
 from solo.networks.student import StudentModel
@@ -112,10 +111,9 @@ def run_torch(
     graph: PolicyGraph, inputs: dict[str, np.ndarray], meta: dict[str, Any]
 ) -> dict[str, np.ndarray]:
     """What torch computes from whole windows, with nothing reused between steps."""
-    depth, frames = depth_contract(meta), meta["observation"]["frames"]
     actions, velocities, state = [], [], graph.initial_state()
     height_map = torch.zeros(())
-    for is_new, seen in observations(inputs, RESETS, depth, frames):
+    for is_new, seen in observations(inputs, RESETS, make_contract(meta)):
         if is_new:
             state = graph.initial_state()
         assert seen.depth_window is not None

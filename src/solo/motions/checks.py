@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import mujoco
 import numpy as np
 
 from solo.motions.clip import MotionClip, mean_velocity_h
-from solo.motions.dynamics import SolePoints, measure_zmp, sole_points
+from solo.motions.gait import measure_zmp
 from solo.motions.skeleton import ROOT_QPOS, Skeleton
 from solo.robots.robot_cfg import RobotCfg
 
@@ -97,6 +98,42 @@ class ClipQuality:
         return {
             name: limit.judge(getattr(self, name)) for name, limit in LIMITS.items()
         }
+
+
+@dataclass(frozen=True, eq=False)
+class SolePoints:
+    """The points of both soles that can touch the ground, in each of T frames."""
+
+    pos_w: tuple[np.ndarray, np.ndarray]
+    """Left and right, each [T, P, 3], metres, world frame."""
+
+    @property
+    def lowest_m(self) -> np.ndarray:
+        """Height of the lowest point of each sole, [2, T]."""
+        return np.array([pos[..., 2].min(1) for pos in self.pos_w])
+
+    @property
+    def highest_m(self) -> np.ndarray:
+        """Height of the highest point of each sole, [2, T]."""
+        return np.array([pos[..., 2].max(1) for pos in self.pos_w])
+
+
+def sole_points(robot: RobotCfg, skeleton: Skeleton, clip: MotionClip) -> SolePoints:
+    """Place the soles of a clip by forward kinematics."""
+    model = skeleton.model
+    data = mujoco.MjData(model)
+    local = [
+        np.array([(x, y, foot.sole_z) for x, y in foot.points.values()])
+        for foot in robot.feet
+    ]
+    points: tuple[list, list] = ([], [])
+    for qpos in clip.qpos:
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(model, data)
+        for side, body in enumerate(skeleton.foot_bodies):
+            rotation = data.xmat[body].reshape(3, 3)
+            points[side].append(local[side] @ rotation.T + data.xpos[body])
+    return SolePoints((np.array(points[0]), np.array(points[1])))
 
 
 def measure(robot: RobotCfg, skeleton: Skeleton, clip: MotionClip) -> ClipQuality:

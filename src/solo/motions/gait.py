@@ -17,11 +17,11 @@ One period of a steady gait is made in this order:
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 
 from solo.motions import rotations
 from solo.motions.clip import MotionClip
-from solo.motions.dynamics import measure_zmp
 from solo.motions.footsteps import (
     FootPaths,
     GaitCfg,
@@ -33,8 +33,7 @@ from solo.motions.footsteps import (
 )
 from solo.motions.leg_ik import NoGaitError, PathTarget, solve_path
 from solo.motions.skeleton import ROOT_QPOS, Skeleton
-from solo.robots.geom_cfg import FootCfg
-from solo.robots.robot_cfg import RobotCfg
+from solo.robots.robot_cfg import FootCfg, RobotCfg
 
 FPS = 50.0
 """Frame rate of synthesised clips, the control rate."""
@@ -82,6 +81,37 @@ def make_gait(robot: RobotCfg, skeleton: Skeleton, cfg: GaitCfg) -> MotionClip:
             break
         plan = plan + correction
     return clip
+
+
+def measure_zmp(skeleton: Skeleton, clip: MotionClip) -> np.ndarray:
+    """Zero-moment point of the whole body on the ground z = 0, complex [T], metres.
+
+    Where the ground has to push so that the body moves as the clip does: from the
+    rates of linear momentum and of angular momentum about the centre of mass.
+    """
+    model = skeleton.model
+    data = mujoco.MjData(model)
+    qpos = clip.extended_qpos(2)
+    step_s = 1.0 / clip.fps
+    count = len(qpos)
+    momenta = np.zeros((count - 2, 6))
+    com = np.zeros((count - 2, 3))
+    for k in range(count - 2):
+        data.qpos[:] = qpos[k + 1]
+        mujoco.mj_differentiatePos(model, data.qvel, 2 * step_s, qpos[k], qpos[k + 2])
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        momenta[k, :3] = skeleton.mass_kg * data.subtree_linvel[1]
+        momenta[k, 3:] = data.subtree_angmom[1]
+        com[k] = data.subtree_com[1]
+    rates = (momenta[2:] - momenta[:-2]) / (2 * step_s)  # Newtons, newton metres.
+    x, y, height = com[1:-1].T
+    force = rates[:, 2] - skeleton.mass_kg * model.opt.gravity[2]
+    zmp_x = x - (height * rates[:, 0] + rates[:, 4]) / force
+    zmp_y = y - (height * rates[:, 1] - rates[:, 3]) / force
+    return zmp_x + 1j * zmp_y
 
 
 def make_stand(

@@ -75,14 +75,10 @@ class MotionLibrary:
         self.amp_next_states = torch.cat([second for _, second in pairs])
         """States one control step after each, [N, 59]."""
         states = [_clip_states(clip, index) for index, clip in enumerate(clips)]
-        self._states = ReferenceState(
-            **{
-                field.name: torch.cat([getattr(s, field.name) for s in states]).to(
-                    device
-                )
-                for field in fields(ReferenceState)
-            }
-        )
+        self._states = {
+            field.name: torch.cat([getattr(s, field.name) for s in states]).to(device)
+            for field in fields(ReferenceState)
+        }
         lengths = [len(first) for first, _ in pairs]
         per_frame = np.repeat(1.0 / np.array(lengths), lengths)
         self._probability = torch.tensor(
@@ -105,12 +101,7 @@ class MotionLibrary:
     ) -> ReferenceState:
         """Draw states to start episodes from."""
         index = self._draw(num, generator)
-        return ReferenceState(
-            **{
-                field.name: getattr(self._states, field.name)[index]
-                for field in fields(ReferenceState)
-            }
-        )
+        return ReferenceState(**{k: v[index] for k, v in self._states.items()})
 
     def _draw(self, num: int, generator: torch.Generator | None) -> torch.Tensor:
         return torch.multinomial(

@@ -37,7 +37,7 @@ from rsl_rl.utils import resolve_nn_activation
 from torch import nn
 
 from solo.networks.attention import OneQueryAttention, Windows
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 COORDINATES = 3
 """Features of a token that are its x, y, z; the convolution makes the others."""

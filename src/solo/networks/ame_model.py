@@ -30,7 +30,7 @@ from solo.networks.ame import AmeCfg, AmeEncoder
 from solo.networks.export import FeedForwardExport
 from solo.networks.foot_view import FootView, FootViewCfg
 from solo.networks.symmetry import Mirror
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 
 class AmeModel(MLPModel):

@@ -19,7 +19,7 @@ from tensordict import TensorDict
 
 from solo.networks.ame import AmeCfg
 from solo.networks.ame_model import split_map_group
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 
 class FlatMapModel(MLPModel):

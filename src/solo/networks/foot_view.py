@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 
 @dataclass(frozen=True)

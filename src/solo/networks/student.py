@@ -25,7 +25,7 @@ from solo.networks.ame_model import AmeModel
 from solo.networks.export import RecurrentExport, StatefulExport
 from solo.networks.foot_view import FootViewCfg
 from solo.networks.symmetry import join_state, split_state
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 
 class StudentModel(AmeModel):

@@ -14,7 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
 from solo.results import Job, Landing
-from solo.robots.geom_cfg import FootCfg
+from solo.robots.robot_cfg import FootCfg
 from solo.terrains.scene import TerrainScene
 from solo.terrains.voids import void_mask
 

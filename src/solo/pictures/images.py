@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from solo.robots.robot_cfg import RobotCfg
 from solo.sensors.depth.cfg import DepthCameraCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 DEPTH_COLOURS = "viridis_r"
 """Colour map of depth: near is bright."""

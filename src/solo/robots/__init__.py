@@ -2,6 +2,6 @@
 
 import mjlab  # noqa: F401 - Must be first of ours and theirs, see solo.envs.
 
-from solo.robots.find import get_robot
+from solo.robots.robot_cfg import get_robot
 
 __all__ = ["get_robot"]

@@ -1,4 +1,4 @@
-"""From a `RobotCfg` to a MuJoCo model and an mjlab entity.
+"""From a `RobotCfg` to a MuJoCo model, an mjlab entity and a file.
 
 `build_spec` changes the raw model in this order: inertias are made explicit, welded
 joints go, the collision geoms are exchanged for the lean set, camera and foot sites are
@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
 
 import mujoco
 import numpy as np
 from mjlab.entity import Entity, EntityArticulationInfoCfg, EntityCfg
 
 from solo.errors import SoloError
-from solo.robots.geom_cfg import CollisionGeom
-from solo.robots.robot_cfg import RobotCfg
+from solo.robots.g1 import G1
+from solo.robots.robot_cfg import CollisionGeom, RobotCfg
 from solo.sensors.depth.cfg import CAMERA_TO_MUJOCO
 
 DEPTH_CAMERA = "depth_camera"
@@ -95,10 +97,30 @@ def make_entity_cfg(cfg: RobotCfg, visual: bool = True) -> EntityCfg:
     )
 
 
-def joint_order_of(source: mujoco.MjSpec | mujoco.MjModel | Entity) -> tuple[str, ...]:
+def write_model(
+    path: Path, scene: Literal["flat", "stairs"] = "flat", robot: RobotCfg = G1
+) -> None:
+    """Write a robot on some ground as MJCF, for a simulation in another process."""
+    spec = Entity(make_entity_cfg(robot, visual=False)).spec
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.worldbody.add_geom(
+        name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[20.0, 20.0, 0.1]
+    )
+    if scene == "stairs":
+        for step in range(8):  # 15 cm high, 30 cm deep, from 1 m ahead.
+            rise, start = 0.15 * (step + 1), 1.0 + 0.3 * step
+            spec.worldbody.add_geom(
+                name=f"step_{step}",
+                type=mujoco.mjtGeom.mjGEOM_BOX,
+                pos=[start + 2.0, 0.0, 0.5 * rise],
+                size=[2.0, 1.5, 0.5 * rise],
+            )
+    spec.compile()
+    path.write_text(spec.to_xml())
+
+
+def joint_order_of(source: mujoco.MjSpec | mujoco.MjModel) -> tuple[str, ...]:
     """Names of all joints but the free one, in model order, without entity prefix."""
-    if isinstance(source, Entity):
-        return tuple(source.joint_names)
     if isinstance(source, mujoco.MjSpec):
         joints = [(joint.name, joint.type) for joint in source.joints]
     else:
@@ -109,9 +131,7 @@ def joint_order_of(source: mujoco.MjSpec | mujoco.MjModel | Entity) -> tuple[str
     return tuple(name.split("/")[-1] for name, kind in joints if kind != free)
 
 
-def check_joint_order(
-    cfg: RobotCfg, source: mujoco.MjSpec | mujoco.MjModel | Entity
-) -> None:
+def check_joint_order(cfg: RobotCfg, source: mujoco.MjSpec | mujoco.MjModel) -> None:
     """Raise a `SoloError` unless the model lists the joints as the config does."""
     found = joint_order_of(source)
     if found != cfg.joint_names:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from mjlab.asset_zoo.robots.unitree_g1 import g1_constants
 
-from solo.robots.geom_cfg import CollisionGeom, FootCfg
-from solo.robots.robot_cfg import RobotCfg, scale_from_effort
+from solo.robots.robot_cfg import CollisionGeom, FootCfg, RobotCfg, scale_from_effort
 from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg
 
 SIDES = ("left", "right")

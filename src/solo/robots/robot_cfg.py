@@ -1,7 +1,7 @@
 """Everything the rest of the code has to know about a robot, as data.
 
 A second robot is a second `RobotCfg`, in any package; no other code mentions a joint or
-a body by name.
+a body by name. `get_robot` finds it by its own.
 `solo.robots.build` turns the config into a MuJoCo model and an mjlab entity.
 """
 
@@ -9,16 +9,86 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 
 import mujoco
 from mjlab.actuator import BuiltinPositionActuatorCfg
 
-from solo.errors import SoloError
-from solo.robots.geom_cfg import CollisionGeom, FootCfg
+from solo import names
+from solo.errors import SoloError, unknown_name
 from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg, DepthCameraCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
+
+Vec3 = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class CollisionGeom:
+    """One sphere (``pos`` given) or capsule (``fromto`` given) that can touch terrain.
+
+    Spheres are preferred: against a height field they are the cheapest shape.
+    """
+
+    name: str
+    """Name of the geom in the model."""
+    body: str
+    """Body that carries it."""
+    radius: float
+    """Radius of the sphere or capsule, metres."""
+    pos: Vec3 | None = None
+    """Centre of the sphere in the body frame, metres."""
+    fromto: tuple[Vec3, Vec3] | None = None
+    """End points of the capsule's axis in the body frame, metres."""
+    condim: int = 1
+    """Contact dimension; 1 is frictionless and costs a quarter of 3."""
+
+    def __post_init__(self) -> None:
+        if (self.pos is None) == (self.fromto is None):
+            raise ValueError(
+                f"CollisionGeom {self.name!r} has pos={self.pos} and "
+                f"fromto={self.fromto}; give pos for a sphere or fromto for a capsule."
+            )
+        if self.radius <= 0.0:
+            raise ValueError(
+                f"CollisionGeom {self.name!r} has radius {self.radius}; it must be "
+                "positive, in metres."
+            )
+
+
+@dataclass(frozen=True)
+class FootCfg:
+    """One foot: a flat sole held up by small spheres.
+
+    A sphere touches the ground straight below its centre, so the points are the
+    corners of the support polygon. Points in the middle of the foot carry it when only
+    half of the sole is on a step.
+    """
+
+    body: str
+    """Body that carries the sole."""
+    site: str
+    """Site at the sole; made at the centre of the points if the model has none."""
+    points: Mapping[str, tuple[float, float]]
+    """Name of each sphere to its centre (x, y) in the body frame, metres."""
+    sole_z: float
+    """Height of the sole in the body frame, metres (negative: below the ankle)."""
+    radius: float
+    """Radius of the spheres, metres; their lowest points lie at ``sole_z``."""
+
+    def geoms(self) -> tuple[CollisionGeom, ...]:
+        """The spheres, with friction, in the order of ``points``."""
+        return tuple(
+            CollisionGeom(
+                name=f"{self.body}_sole_{name}",
+                body=self.body,
+                radius=self.radius,
+                pos=(x, y, self.sole_z + self.radius),
+                condim=3,
+            )
+            for name, (x, y) in self.points.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -170,6 +240,38 @@ class RobotCfg:
                     f"{self.name}: joint {name!r} is matched by {matched.count(name)} "
                     f"patterns in {where}; it must be exactly 1. Correct the patterns."
                 )
+
+
+def get_robot(name: str) -> RobotCfg:
+    """Look a robot up.
+
+    Args:
+        name: A name that is registered, here or by an installed package through the
+            entry point group ``solo.robots``; or ``module:ATTRIBUTE`` of a `RobotCfg`
+            in any module that Python finds. Runs and bundles keep this name.
+
+    Raises:
+        SoloError: There is no such robot, or it cannot be imported.
+    """
+    places = names.robot_places()
+    module, _, attribute = places.get(name, name).partition(":")
+    if not attribute:
+        raise unknown_name(
+            "robot", name, places, "Or give module:ATTRIBUTE, see docs/own-robot.md."
+        )
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except (ImportError, ValueError) as error:
+        raise SoloError(
+            f"The robot {name!r} cannot be imported: {error}. Install its package, or "
+            "add its folder to PYTHONPATH."
+        ) from error
+    if not isinstance(found, RobotCfg):
+        raise SoloError(
+            f"The robot {name!r}: {attribute!r} in the module {module!r} is a "
+            f"{type(found).__name__}, not a RobotCfg. Correct the name."
+        )
+    return found if found.name == name else replace(found, name=name)
 
 
 def scale_from_effort(

@@ -160,8 +160,7 @@ class Run:
         file = self.folder / PARAMS / "agent.yaml"
         try:
             saved = yaml.safe_load(file.read_text())
-            name = self.record["robot"]
-            return agent_from(saved, self.stage, name, self.profile)
+            return agent_from(saved, self.stage, self.record["robot"], self.profile)
         except Exception as error:  # YAML and values of other types fail in many ways.
             reason = " ".join(str(error).split())[:200]
             raise SoloError(

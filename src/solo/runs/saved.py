@@ -10,30 +10,14 @@ import logging
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
-from solo.envs.mdp.soft_voids import SoftVoidsCfg
 from solo.errors import SoloError
-from solo.networks.ame import AmeCfg
 from solo.tasks.agent_cfg import AgentCfg
 from solo.tasks.overrides import children_of, convert, put
-from solo.tasks.perception_cfg import OfflineCfg, PerceptionCfg
-from solo.tasks.profiles import EaseInCfg, HolesCfg, Profile, StageCfg
+from solo.tasks.profiles import Profile
 
 log = logging.getLogger(__name__)
-
-_PARTS: dict[str, Any] = {
-    "teacher": StageCfg,
-    "student": StageCfg,
-    "perceptive": StageCfg,
-    "perception": PerceptionCfg,
-    "offline": OfflineCfg,
-    "ame": AmeCfg,
-    "ease_in": EaseInCfg,
-    "holes": HolesCfg,
-    "soft": SoftVoidsCfg,
-}
-"""Field of a profile, or of a part of it, to the class of its value."""
 
 
 def profile_from(saved: Mapping[str, Any]) -> Profile:
@@ -73,20 +57,28 @@ def _named_stages(saved: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build(cls: Any, saved: Mapping[str, Any], place: str) -> Any:
-    known = {f.name for f in fields(cls)}
-    if unknown := sorted(set(saved) - known):
+    kinds = get_type_hints(cls)
+    _warn_of_unknown(place, {k: saved[k] for k in sorted(set(saved) - set(kinds))})
+    values = {}
+    for name, value in saved.items():
+        if name not in kinds:
+            continue
+        # The class of a part, which may be None: ``EaseInCfg | None``.
+        kind = next(filter(is_dataclass, (kinds[name], *get_args(kinds[name]))), None)
+        if kind is not None and value is not None:
+            values[name] = _build(kind, value, f"{place}.{name}")
+        else:
+            values[name] = _tuples(value)
+    return cls(**values)
+
+
+def _warn_of_unknown(place: str, settings: Mapping[str, Any]) -> None:
+    if settings:
         log.warning(
             "The run's %s has settings that this version does not know: %s.",
             place,
-            ", ".join(f"{name} = {saved[name]!r}" for name in unknown),
+            ", ".join(f"{name} = {value!r}" for name, value in settings.items()),
         )
-    values = {}
-    for name, value in saved.items():
-        if name in _PARTS and value is not None:
-            values[name] = _build(_PARTS[name], value, f"{place}.{name}")
-        elif name in known:
-            values[name] = _tuples(value)
-    return cls(**values)
 
 
 def _tuples(value: Any) -> Any:
@@ -122,11 +114,8 @@ def agent_from(
         algorithm.setdefault("distance", "raw")
     values["algorithm"] = algorithm
     known = {f.name for f in fields(AgentCfg)}
-    if unknown := sorted(set(values) - known):
-        log.warning(
-            "params/agent.yaml has settings that this version does not know: %s.",
-            ", ".join(unknown),
-        )
+    unknown = sorted(set(values) - known)
+    _warn_of_unknown("params/agent.yaml", {name: values[name] for name in unknown})
     return AgentCfg(**{k: v for k, v in values.items() if k in known})
 
 
@@ -144,11 +133,7 @@ def restore(cfg: Any, saved: Mapping[str, Any], place: str = "env") -> Any:
     by_name = is_dataclass(cfg) or is_params
     missing = [name for name in saved if name not in children]
     if missing and by_name:
-        log.warning(
-            "The run's %s has settings that this version does not know: %s.",
-            place,
-            ", ".join(f"{name} = {saved[name]!r}" for name in missing),
-        )
+        _warn_of_unknown(place, {name: saved[name] for name in missing})
     elif any(_is_term(saved[name]) for name in missing):
         raise SoloError(
             f"The run's {place} has {', '.join(missing)}, which this version does not "

@@ -30,7 +30,7 @@ from solo.motions.files import load_clip
 from solo.motions.leg_ik import NoGaitError
 from solo.motions.library import MotionLibrary
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 from solo.tasks.profiles import EaseInCfg, HolesCfg, Profile
 
 FOOT_SCAN = HeightMapCfg(

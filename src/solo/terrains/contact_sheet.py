@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -58,8 +59,9 @@ def draw_contact_sheet(
     figure = Figure(figsize=(width, height), facecolor="white")
     title = f"Terrains at difficulty {difficulty:g}, patches of {patch_m:g} m"
     subtitle = "Above: the surface. Below: its height (m) along +x from the centre (m)."
-    _write(figure, 0.5, 1 - 0.27 / height, title, fontsize=15, weight="bold")
-    _write(figure, 0.5, 1 - 0.53 / height, subtitle, fontsize=9, color="0.35")
+    write = partial(figure.text, ha="center", va="center", color="0.1")
+    write(0.5, 1 - 0.27 / height, title, size=15, weight="bold")
+    write(0.5, 1 - 0.53 / height, subtitle, size=9, color="0.35")
 
     for index, name in enumerate(variants):
         row, column = divmod(index, num_columns)
@@ -73,8 +75,8 @@ def draw_contact_sheet(
         rgb = FAMILY_RGB[variant.family]
         parameters = _wrap_parameters(variant, difficulty)
         name_y, parameters_y = (top - _NAME_Y) / height, (top - _PARAMETERS_Y) / height
-        _write(figure, middle, name_y, name, fontsize=12, weight="bold")
-        _write(figure, middle, parameters_y, parameters, fontsize=8, va="top")
+        write(middle, name_y, name, size=12, weight="bold")
+        write(middle, parameters_y, parameters, size=8, va="top")
 
         bottom = (top - _RELIEF_TOP - _RELIEF_HEIGHT) / height
         box = (left, bottom, 0.82 / num_columns, _RELIEF_HEIGHT / height)
@@ -86,21 +88,6 @@ def draw_contact_sheet(
         box = (left, bottom, 0.82 / num_columns, _PROFILE_HEIGHT / height)
         _draw_profile(figure.add_axes(box), grid, rgb)
     figure.savefig(output, dpi=110, format="png")
-
-
-def _write(
-    figure: Figure,
-    x: float,
-    y: float,
-    text: str,
-    *,
-    fontsize: float,
-    weight: str = "normal",
-    color: str = "0.1",
-    va: str = "center",
-) -> None:
-    """Write text centred on x, in shares of the figure."""
-    figure.text(x, y, text, ha="center", va=va, size=fontsize, weight=weight, c=color)
 
 
 def _wrap_parameters(variant: TerrainVariant, difficulty: float) -> str:

@@ -14,7 +14,7 @@ import viser
 from solo.deploy.command import CommandCfg
 from solo.pictures.images import Easel, Perception
 from solo.robots.robot_cfg import RobotCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 from solo.viewer.ground import TERRAINS
 
 WIDTH_PX = 280

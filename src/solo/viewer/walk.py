@@ -34,7 +34,7 @@ from solo.networks.ame import AmeEncoder
 from solo.pictures.images import Perception, cell_points_w
 from solo.reconstruction.perceiver import DEPTH, TRUE_MAP
 from solo.sensors.depth.cfg import DepthSensorCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 from solo.terrains.scene import TerrainScene
 from solo.viewer.ground import Ground
 

@@ -9,7 +9,7 @@ import torch
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.evidence import EvidenceCfg
 from solo.reconstruction.networks.interface import ReconstructionIoCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 NAMES = [
     "qr", "qr_place", "qr_evidence", "start", "start_evidence", "start_memory", "dpl",

@@ -166,6 +166,9 @@ class Checker:
         depth = meta["depth"]
         whole = [0, 0, depth["width"], depth["height"]]
         self.equal("the crop of the depth image", whole, depth["crop"])
+        for axis in ("x_range_m", "y_range_m"):
+            ends = len(meta["height_map"][axis])
+            self.equal(f"the number of ends of the map's {axis}", 2, ends)
 
     def sizes(self, meta: Mapping[str, Any]) -> None:
         """Whether the graph's inputs and outputs have the sizes of the metadata.

@@ -15,9 +15,9 @@ import numpy as np
 
 from solo.deploy.bundle.format import pack, unpack
 from solo.deploy.bundle.policy import BundlePolicy
-from solo.deploy.camera import DepthProcessor, DepthWindow
-from solo.deploy.contract import DepthContract
-from solo.deploy.observation import Observation, Window
+from solo.deploy.camera import DepthProcessor
+from solo.deploy.contract import Contract
+from solo.deploy.observation import Observation, Observer
 from solo.errors import SoloError
 
 STEPS = 50
@@ -53,38 +53,28 @@ def pack_golden(
 
 
 def observations(
-    inputs: Mapping[str, np.ndarray],
-    resets: list[int],
-    depth: DepthContract,
-    frames: int,
+    inputs: Mapping[str, np.ndarray], resets: list[int], contract: Contract
 ) -> Iterator[tuple[bool, Observation]]:
     """What the runtime would show a policy: whether an episode begins, and the rest.
 
     Args:
         inputs: See `pack_golden`.
         resets: Steps at which an episode begins.
-        depth: The depth stream.
-        frames: Length of the proprioception window.
+        contract: What the policy was trained with.
     """
-    vectors = inputs["proprioception"]
-    window, images = Window(frames, vectors.shape[1]), DepthWindow(depth)
-    processor = DepthProcessor(depth)
+    observer, processor = Observer(contract), DepthProcessor(contract.depth)
     for step, (depth_mm, vector) in enumerate(
-        zip(inputs["depth_mm"], vectors, strict=True)
+        zip(inputs["depth_mm"], inputs["proprioception"], strict=True)
     ):
         if step in resets:
-            window.reset()
-            images.reset()
-        image = processor.normalise(depth_mm)
-        seen = Observation(vector, window.push(vector), image, images.push(image))
-        yield step in resets, seen
+            observer.reset()
+        yield step in resets, observer.push(vector, processor.normalise(depth_mm))
 
 
 def replay(
     policy: BundlePolicy,
     golden: Mapping[str, Any],
-    depth: DepthContract,
-    frames: int,
+    contract: Contract,
     tolerance: float,
 ) -> float:
     """Do the sequence again; the largest difference.
@@ -96,7 +86,7 @@ def replay(
     expected = {name: unpack(value) for name, value in golden["outputs"].items()}
     worst = 0.0
     for step, (is_new, seen) in enumerate(
-        observations(inputs, golden["resets"], depth, frames)
+        observations(inputs, golden["resets"], contract)
     ):
         if is_new:
             policy.reset()

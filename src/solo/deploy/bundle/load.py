@@ -101,13 +101,7 @@ def load_bundle(
     check.session(meta, session)
     policy = BundlePolicy(session, list(meta["graph"]["outputs"]))
     try:
-        difference = replay(
-            policy,
-            golden,
-            contract.depth,
-            contract.proprioception_frames,
-            TOLERANCE[provider],
-        )
+        difference = replay(policy, golden, contract, TOLERANCE[provider])
     except SoloError:
         raise
     except Exception as error:  # Of its archive, its arrays or onnxruntime.

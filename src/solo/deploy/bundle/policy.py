@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 
 from solo.deploy.observation import Observation
-from solo.errors import SoloError, unknown_name
+from solo.errors import SoloError
 
 PROVIDERS = {
     "cpu": "CPUExecutionProvider",
@@ -112,8 +112,6 @@ def make_session(
     Raises:
         SoloError: There is no such provider here, or it does not take the graph.
     """
-    if provider not in PROVIDERS:
-        raise unknown_name("provider", provider, PROVIDERS, "Choose one of these.")
     check_provider(provider)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -6,26 +6,15 @@ import ipaddress
 import multiprocessing
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from solo.deploy.command import CommandCfg
 from solo.deploy.contract import Contract
 from solo.deploy.dashboard.server import serve
-from solo.deploy.dashboard.slot import Slot, SlotSizes
+from solo.deploy.dashboard.slot import Slot
 from solo.deploy.loop import LATE_S
 from solo.deploy.recorder import Snapshot
 from solo.errors import SoloError
-
-
-@dataclass(frozen=True)
-class DashboardCfg:
-    """Where the page is served."""
-
-    host: str = "127.0.0.1"
-    """Address to bind; another than this computer's needs a token."""
-    port: int = 8088
-    """Port; 0 takes a free one."""
 
 
 class Dashboard:
@@ -33,37 +22,37 @@ class Dashboard:
 
     def __init__(
         self,
-        cfg: DashboardCfg,
         contract: Contract,
         command: CommandCfg,
-        title: str = "policy",
-        robot: str = "sim",
-        height_map: Mapping[str, Any] | None = None,
+        title: str,
+        robot: str,
+        height_map: Mapping[str, Any],
+        host: str = "127.0.0.1",
+        port: int = 8088,
     ) -> None:
         """Reserve the memory; nothing is started yet.
 
         Args:
-            cfg: Where to serve it.
             contract: Rate and image size.
             command: Limits of the velocity command.
             title: Name of the policy.
             robot: Name of the robot.
-            height_map: ``height_map`` of the bundle's metadata; the paper's if None.
+            height_map: ``height_map`` of the bundle's metadata.
+            host: Address to bind; another than this computer's needs a token.
+            port: Port; 0 takes a free one.
         """
-        window = {
-            "cells": (16, 32),
-            "x_range_m": (-0.3, 1.3),
-            "y_range_m": (-0.4, 0.4),
-            **(height_map or {}),
-        }
-        cells = (int(window["cells"][0]), int(window["cells"][1]))
-        stride = int(window.get("reconstructed_stride", 1))
-        self.cfg = cfg
+        rows, columns = height_map["cells"]
+        stride = height_map.get("reconstructed_stride", 1)
+        self.host, self.port = host, port
         self.failure: str | None = None
         """Why nothing is shown any more; the run goes on."""
         self.url = ""
         """Where the page is, with its token; known once it is started."""
-        self._slot = Slot(SlotSizes.of(contract, cells, stride))
+        self._slot = Slot(
+            (contract.depth.output_height, contract.depth.output_width),
+            (rows, columns),
+            (-(-rows // stride), -(-columns // stride)),
+        )
         self._info = {
             "title": title,
             "robot": robot,
@@ -74,8 +63,8 @@ class Dashboard:
             "needs_depth": contract.needs_depth,
             "command_low": list(command.low),
             "command_high": list(command.high),
-            "x_range_m": list(window["x_range_m"]),
-            "y_range_m": list(window["y_range_m"]),
+            "x_range_m": list(height_map["x_range_m"]),
+            "y_range_m": list(height_map["y_range_m"]),
         }
         self._process: Any = None
         self._pipe: Any = None
@@ -86,7 +75,7 @@ class Dashboard:
         Raises:
             SoloError: The address or the port cannot be used.
         """
-        host, port = self.cfg.host, self.cfg.port
+        host, port = self.host, self.port
         token = None if is_loopback(host) else secrets.token_urlsafe(16)
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()

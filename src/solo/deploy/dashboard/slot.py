@@ -10,12 +10,10 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from solo.deploy.contract import Contract
 from solo.deploy.loop import CAUSES, JITTER_EDGES_MS
 from solo.deploy.recorder import Snapshot
 from solo.deploy.safety import FAULTS
@@ -26,93 +24,82 @@ MESSAGE_BYTES = 160
 """Longer messages are cut."""
 
 
-@dataclass(frozen=True)
-class SlotSizes:
-    """Sizes of what a record holds."""
+Shape = tuple[int, int]
 
-    depth: tuple[int, int]
-    """Rows and columns of the depth image."""
-    height_map: tuple[int, int]
-    """Cells of the map along y and x."""
-    attention: tuple[int, int]
-    """Cells of the attention along y and x."""
 
-    @staticmethod
-    def of(
-        contract: Contract, map_cells: tuple[int, int], map_stride: int = 1
-    ) -> SlotSizes:
-        """Sizes for a policy whose map has some cells, of which it uses every n-th."""
-        rows, columns = (-(-cells // map_stride) for cells in map_cells)
-        depth = (contract.depth.output_height, contract.depth.output_width)
-        return SlotSizes(depth, map_cells, (rows, columns))
-
-    def dtype(self) -> np.dtype[Any]:
-        """The record."""
-        faults = len(FAULTS)
-        tick: list[Any] = [
-            ("time_s", "f8"),
-            ("phase", "u1"),
-            ("phase_since_s", "f8"),
-            ("ages_s", "f8", (3,)),
-            ("command", "f8", (3,)),
-            ("wanted", "f8", (3,)),
-            ("measured", "f8", (3,)),
-            ("quat_wxyz", "f8", (4,)),
-            ("ticks", "i8"),
-            ("late", "i8"),
-            ("overruns", "i8"),
-            ("skipped", "i8"),
-            ("max_jitter_s", "f8"),
-            ("max_tick_s", "f8"),
-            ("histogram", "i8", (len(JITTER_EDGES_MS),)),
-            ("causes", "i8", (len(CAUSES),)),
-            ("depth_sequence", "i8"),
-            ("has_view", "u1"),
-            ("note", f"S{MESSAGE_BYTES}"),
-        ]
-        fields: list[Any] = [
-            ("tick", tick),
-            ("recent_tick_s", "f4", (RECENT,)),
-            ("recent_jitter_s", "f4", (RECENT,)),
-            ("fault_active", "u1", (faults,)),
-            ("fault_count", "i8", (faults,)),
-            ("fault_time_s", "f8", (faults,)),
-            ("fault_reaction", "u1", (faults,)),
-            ("fault_message", f"S{MESSAGE_BYTES}", (faults,)),
-            ("depth_mm", "u2", self.depth),
-            ("height_map", "f4", self.height_map),
-            ("attention", "f4", self.attention),
-        ]
-        return np.dtype(fields)
+def _dtype(depth: Shape, height_map: Shape, attention: Shape) -> np.dtype[Any]:
+    """The record; see `Slot`."""
+    faults = len(FAULTS)
+    tick: list[Any] = [
+        ("time_s", "f8"),
+        ("phase", "u1"),
+        ("phase_since_s", "f8"),
+        ("ages_s", "f8", (3,)),
+        ("command", "f8", (3,)),
+        ("wanted", "f8", (3,)),
+        ("measured", "f8", (3,)),
+        ("quat_wxyz", "f8", (4,)),
+        ("ticks", "i8"),
+        ("late", "i8"),
+        ("overruns", "i8"),
+        ("skipped", "i8"),
+        ("max_jitter_s", "f8"),
+        ("max_tick_s", "f8"),
+        ("histogram", "i8", (len(JITTER_EDGES_MS),)),
+        ("causes", "i8", (len(CAUSES),)),
+        ("depth_sequence", "i8"),
+        ("has_view", "u1"),
+        ("note", f"S{MESSAGE_BYTES}"),
+    ]
+    fields: list[Any] = [
+        ("tick", tick),
+        ("recent_tick_s", "f4", (RECENT,)),
+        ("recent_jitter_s", "f4", (RECENT,)),
+        ("fault_active", "u1", (faults,)),
+        ("fault_count", "i8", (faults,)),
+        ("fault_time_s", "f8", (faults,)),
+        ("fault_reaction", "u1", (faults,)),
+        ("fault_message", f"S{MESSAGE_BYTES}", (faults,)),
+        ("depth_mm", "u2", depth),
+        ("height_map", "f4", height_map),
+        ("attention", "f4", attention),
+    ]
+    return np.dtype(fields)
 
 
 class Slot:
     """The shared record. It can be handed to a child process when that is started."""
 
-    def __init__(self, sizes: SlotSizes) -> None:
-        self.sizes = sizes
-        size = 8 + sizes.dtype().itemsize
+    def __init__(self, depth: Shape, height_map: Shape, attention: Shape) -> None:
+        """Reserve the memory.
+
+        Args:
+            depth: Rows and columns of the depth image.
+            height_map: Cells of the map along y and x.
+            attention: Cells of the attention along y and x.
+        """
+        self._dtype = _dtype(depth, height_map, attention)
         self._memory = multiprocessing.get_context("spawn").RawArray(
-            ctypes.c_uint8, size
+            ctypes.c_uint8, 8 + self._dtype.itemsize
         )
         self._open()
 
     def _open(self) -> None:
         whole = np.frombuffer(memoryview(self._memory), dtype=np.uint8)
         self._sequence = whole[:8].view(np.uint64)
-        self._record = whole[8:].view(self.sizes.dtype())
+        self._record = whole[8:].view(self._dtype)
         # Views, because a look into a record by name takes a microsecond.
-        names = self.sizes.dtype().names or ()
+        names = self._dtype.names or ()
         self._parts = {n: self._record[n][0] for n in names if n != "tick"}
         self._tick = self._record["tick"]
         self._active: set[str] = set()
         self._phase, self._phase_since_s, self._depth_sequence = -1, 0.0, -1
 
-    def __getstate__(self) -> tuple[SlotSizes, Any]:
-        return self.sizes, self._memory
+    def __getstate__(self) -> tuple[np.dtype[Any], Any]:
+        return self._dtype, self._memory
 
-    def __setstate__(self, state: tuple[SlotSizes, Any]) -> None:
-        self.sizes, self._memory = state
+    def __setstate__(self, state: tuple[np.dtype[Any], Any]) -> None:
+        self._dtype, self._memory = state
         self._open()
 
     def write(self, tick: Snapshot) -> None:
@@ -126,7 +113,7 @@ class Slot:
         self._sequence[0] += 1  # Odd while it is not whole.
         self._tick[0] = (
             tick.time_s, tick.phase, self._phase_since_s, tick.ages_s, tick.command,
-            tick.wanted, (velocity[0], velocity[1], turn),
+            tick.wish.velocity, (velocity[0], velocity[1], turn),
             state.quat_wxyz if state is not None else (1.0, 0.0, 0.0, 0.0),
             stats.num_ticks, stats.num_late, stats.num_overruns, stats.num_skipped,
             stats.max_jitter_s, stats.max_tick_s, stats.histogram,
@@ -143,10 +130,8 @@ class Slot:
             self._depth_sequence = image.sequence
             parts["depth_mm"][:] = image.depth_mm
         if view is not None:
-            parts["height_map"][:], parts["attention"][:] = (
-                view.height_map,
-                view.attention,
-            )
+            parts["height_map"][:] = view.height_map
+            parts["attention"][:] = view.attention
         self._sequence[0] += 1
 
     def read(self, timeout_s: float = 0.5) -> np.void | None:

@@ -87,20 +87,24 @@ class G1Robot:
         Raises:
             SoloError: No robot, another machine, or another program commands it.
         """
-        cfg = self.cfg
-        self._connection = Connection(cfg.interface, cfg.domain_id)
+        self._connection = Connection(self.cfg.interface, self.cfg.domain_id)
+        try:
+            self._take_control(self._connection)
+        except SoloError:
+            self._disconnect()
+            raise
+
+    def _take_control(self, connection: Connection) -> None:
         from solo.deploy.drivers import g1_idl, g1_motion
 
-        self._listener = self._connection.listen(
-            STATE_TOPIC, g1_idl.LowState, self._on_state
-        )
-        self._battery_listener = self._connection.listen(
+        cfg = self.cfg
+        self._listener = connection.listen(STATE_TOPIC, g1_idl.LowState, self._on_state)
+        self._battery_listener = connection.listen(
             BATTERY_TOPIC, g1_idl.BmsState, self._on_battery
         )
         deadline = time.monotonic() + cfg.connect_timeout_s
         while self._newest is None:
             if time.monotonic() > deadline:
-                self._disconnect()
                 raise SoloError(
                     f"No state of a G1 on {cfg.interface!r} within "
                     f"{cfg.connect_timeout_s:g} s ({self.num_bad} messages with a "
@@ -109,31 +113,19 @@ class G1Robot:
                 )
             time.sleep(0.01)
         if cfg.mode_machine not in (None, self._mode_machine):
-            self._disconnect()
             raise SoloError(
                 f"The robot reports mode_machine {self._mode_machine}; this policy "
                 f"needs {cfg.mode_machine} (29 joints, waist free). Unlock the waist, "
                 "or use a policy for this machine."
             )
         self._start_mode = self._mode_machine
-        try:
-            g1_motion.release_motion(
-                self._connection, cfg.interface, cfg.service_timeout_s
-            )
-        except SoloError:
-            self._disconnect()
-            raise
-        self._check_alone(g1_idl.LowCmd)
+        g1_motion.release_motion(connection, cfg.interface, cfg.service_timeout_s)
+        self._check_alone(connection, g1_idl.LowCmd)
         damping = damping_command(len(self.joints.names), 2.0 * self.joints.kd)
         publisher = Publisher(
-            self._connection, cfg.interface, cfg.domain_id, cfg.publish_hz,
-            cfg.watchdog_s,
-        )  # fmt: skip
-        try:
-            publisher.start(self._encode(damping))
-        except SoloError:
-            self._disconnect()
-            raise
+            connection, cfg.interface, cfg.domain_id, cfg.publish_hz, cfg.watchdog_s
+        )
+        publisher.start(self._encode(damping))
         self.publisher = publisher
 
     def read(self) -> RobotState | None:
@@ -160,15 +152,13 @@ class G1Robot:
             self.publisher = None
         self._disconnect()
 
-    def _check_alone(self, kind: Any) -> None:
+    def _check_alone(self, connection: Connection, kind: Any) -> None:
         """Listen for the commands of another program before sending our own."""
-        assert self._connection is not None
         heard = threading.Event()
-        listener = self._connection.listen(COMMAND_TOPIC, kind, lambda _: heard.set())
+        listener = connection.listen(COMMAND_TOPIC, kind, lambda _: heard.set())
         is_heard = heard.wait(self.cfg.listen_s)
         listener.close()
         if is_heard:
-            self._disconnect()
             raise SoloError(
                 "Another program commands the motors of this G1, though its motion "
                 "service is released. End the other program."

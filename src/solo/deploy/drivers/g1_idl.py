@@ -74,14 +74,14 @@ class Received:
         self.sample_info: Any = None  # Set by the middleware.
 
 
-def _decode_command(data: bytes, *_: Any, **__: Any) -> Received:
-    fits = messages.command_fits(data)
-    return Received(messages.command_from_wire(data) if fits else None)
+def _decoder(dtype: np.dtype) -> Any:
+    """What a reader calls with the bytes of a message of ours."""
 
+    def decode(data: bytes, *_: Any, **__: Any) -> Received:
+        fits = messages.fits(data, dtype)
+        return Received(messages.from_wire(data, dtype) if fits else None)
 
-def _decode_state(data: bytes, *_: Any, **__: Any) -> Received:
-    fits = messages.state_fits(data)
-    return Received(messages.state_from_wire(data) if fits else None)
+    return staticmethod(decode)
 
 
 _decode_bms = BmsState.deserialize
@@ -92,20 +92,28 @@ def _decode_battery(data: bytes, *args: Any, **named: Any) -> Received:
 
 
 # A reader hands the bytes of a message to the ``deserialize`` of its type.
-LowCmd.deserialize = staticmethod(_decode_command)  # type: ignore[assignment]
-LowState.deserialize = staticmethod(_decode_state)  # type: ignore[assignment]
+LowCmd.deserialize = _decoder(messages.LOW_CMD)
+LowState.deserialize = _decoder(messages.LOW_STATE)
 BmsState.deserialize = staticmethod(_decode_battery)  # type: ignore[assignment]
 
 
-class EncodedCommand(LowCmd):  # type: ignore[misc, valid-type]
-    """A `LowCmd` that is encoded already; it can be written again and again."""
+class _Encoded:
+    """A message that is encoded already; it can be written again and again."""
 
     def __init__(self, record: np.ndarray) -> None:
-        self._data = messages.command_to_wire(record)
+        self._data = messages.to_wire(record)
 
     def serialize(self, *_: Any, **__: Any) -> bytes:
         """The bytes of the message."""
         return self._data
+
+
+class EncodedCommand(_Encoded, LowCmd):  # type: ignore[misc, valid-type]
+    """A `LowCmd`."""
+
+
+class EncodedState(_Encoded, LowState):  # type: ignore[misc, valid-type]
+    """A `LowState`."""
 
 
 def battery_message(charge: int) -> Any:
@@ -116,14 +124,3 @@ def battery_message(charge: int) -> Any:
         current=0, soc=charge, soh=0, temperature=[0] * 12, cycle=0,
         manufacturer_date=0, bmsstate=[0] * 5, reserve=[0] * 3,
     )  # fmt: skip
-
-
-class EncodedState(LowState):  # type: ignore[misc, valid-type]
-    """A `LowState` that is encoded already."""
-
-    def __init__(self, record: np.ndarray) -> None:
-        self._data = messages.state_to_wire(record)
-
-    def serialize(self, *_: Any, **__: Any) -> bytes:
-        """The bytes of the message."""
-        return self._data

@@ -210,55 +210,34 @@ def is_sound(record: np.ndarray) -> bool:
     return int(record["crc"]) == crc32(memory(record))
 
 
-# In memory a motor begins at a multiple of four bytes. On the wire a byte needs no
-# alignment, so the mode of the first motor directly follows what comes before it: the
-# machine's mode in a command, the temperature of the IMU in a state. Nothing else
-# differs.
-_CMD_FIRST, _CMD_BEFORE = 4, 2
-_STATE_FIRST, _STATE_BEFORE = 72, 70
+_MODES = {LOW_CMD: (2, 4), LOW_STATE: (70, 72)}
+"""Where the mode of the first motor is on the wire and in memory, in bytes.
+
+In memory a motor begins at a multiple of four bytes. On the wire a byte needs no
+alignment, so the mode of the first motor directly follows what comes before it: the
+machine's mode in a command, the temperature of the IMU in a state. Nothing else
+differs.
+"""
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 """Plain encoding, little endian."""
 
 
-def command_to_wire(record: np.ndarray) -> bytes:
-    """Encode a `LOW_CMD`."""
-    return CDR_HEADER + _squeeze(memory(record), _CMD_BEFORE, _CMD_FIRST)
+def to_wire(record: np.ndarray) -> bytes:
+    """Encode a `LOW_CMD` or `LOW_STATE`."""
+    data, (wire, inside) = memory(record), _MODES[record.dtype]
+    mode = data[inside : inside + 1]
+    return CDR_HEADER + data[:wire] + mode + b"\x00" + data[inside + 4 :]
 
 
-def command_from_wire(data: bytes) -> np.ndarray:
-    """Decode a `LOW_CMD`."""
-    padded = _pad(data[4:], _CMD_BEFORE, _CMD_FIRST)
-    return np.frombuffer(padded, LOW_CMD, count=1)[0]
+def from_wire(data: bytes, dtype: np.dtype) -> np.ndarray:
+    """Decode a `LOW_CMD` or `LOW_STATE`; see `fits`."""
+    data, (wire, inside) = data[4:], _MODES[dtype]
+    mode, gap = data[wire : wire + 1], bytes(inside - wire)
+    padded = data[:wire] + gap + mode + bytes(3) + data[inside:]
+    return np.frombuffer(padded, dtype, count=1)[0]
 
 
-def state_to_wire(record: np.ndarray) -> bytes:
-    """Encode a `LOW_STATE`."""
-    return CDR_HEADER + _squeeze(memory(record), _STATE_BEFORE, _STATE_FIRST)
-
-
-def state_from_wire(data: bytes) -> np.ndarray:
-    """Decode a `LOW_STATE`."""
-    padded = _pad(data[4:], _STATE_BEFORE, _STATE_FIRST)
-    return np.frombuffer(padded, LOW_STATE, count=1)[0]
-
-
-def _squeeze(data: bytes, before: int, first: int) -> bytes:
-    """Memory to wire: move the byte at ``first`` up to ``before``."""
-    return data[:before] + data[first : first + 1] + b"\x00" + data[first + 4 :]
-
-
-def _pad(data: bytes, before: int, first: int) -> bytes:
-    """Wire to memory: move the byte at ``before`` down to ``first``."""
-    gap = bytes(first - before)
-    return data[:before] + gap + data[before : before + 1] + bytes(3) + data[first:]
-
-
-def state_fits(data: bytes) -> bool:
-    """Whether data on the wire is a state in the plain encoding."""
-    return data[:2] == CDR_HEADER[:2] and len(data) >= LOW_STATE.itemsize
-
-
-def command_fits(data: bytes) -> bool:
-    """Whether data on the wire is a command in the plain encoding."""
-    return data[:2] == CDR_HEADER[:2] and len(data) >= LOW_CMD.itemsize
+def fits(data: bytes, dtype: np.dtype) -> bool:
+    """Whether data on the wire is such a record in the plain encoding."""
+    return data[:2] == CDR_HEADER[:2] and len(data) >= dtype.itemsize

@@ -138,22 +138,19 @@ def release_motion(connection: Connection, interface: str, timeout_s: float) -> 
 
 
 class SimulatedMotionService:
-    """The robot's side, for the simulated G1."""
+    """The robot's side, for the simulated G1; it lets go at the second release."""
 
-    def __init__(
-        self, connection: Connection, kind: str, num_releases: int = 2
-    ) -> None:
+    def __init__(self, connection: Connection, kind: str) -> None:
         """Begin to answer.
 
         Args:
             connection: Of the simulated robot.
             kind: A mode's name, "off" for none, "silent" for a service that does not
                 answer, "stuck" for one that never lets go.
-            num_releases: How often it must be released.
         """
         self.name = "" if kind in ("off", "silent") else kind
         """The mode that runs, empty if none does."""
-        self._kind, self._left = kind, num_releases
+        self._kind, self._left = kind, 2
         self._writer = connection.writer(RESPONSE_TOPIC, Response)
         self._listener = connection.listen(REQUEST_TOPIC, Request, self._on_request)
 

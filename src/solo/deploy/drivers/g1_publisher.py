@@ -229,7 +229,7 @@ class Publisher:
                 "The process that sends the commands to the G1 did not start."
             )
         self._socket.setblocking(False)
-        self._socket.send(FALLBACK + messages.command_to_wire(damping))
+        self._socket.send(FALLBACK + messages.to_wire(damping))
 
     def send(self, record: np.ndarray, is_stiff: bool) -> None:
         """Hand over the command to repeat.
@@ -242,9 +242,7 @@ class Publisher:
         try:
             if self._process is None or self._watch.state() != "runs":
                 raise OSError("it does not run")
-            self._socket.send(
-                (STIFF if is_stiff else DAMP) + messages.command_to_wire(record)
-            )
+            self._socket.send((STIFF if is_stiff else DAMP) + messages.to_wire(record))
         except OSError as error:
             self._take_over()
             message = f"the process that sends the commands is lost: {error}"
@@ -365,7 +363,7 @@ def publish(
                     pipe.send(DAMPED + reason.encode())
         if (newest := guard.message()) is not data and newest is not None:
             data = newest
-            encoded = g1_idl.EncodedCommand(messages.command_from_wire(data))
+            encoded = g1_idl.EncodedCommand(messages.from_wire(data, messages.LOW_CMD))
         if encoded is not None:
             writer.write(encoded)
         deadline = max(deadline + period_s, time.monotonic() - period_s)

@@ -52,7 +52,6 @@ class RealsenseCamera:
         recording: Path | None = None,
         serial: str | None = None,
         queue: Any = None,
-        unit_m: float = 0.001,
     ) -> None:
         """Choose the source; it is opened by `start`.
 
@@ -61,11 +60,10 @@ class RealsenseCamera:
             recording: File to play instead of a device.
             serial: Serial number, where there are several devices.
             queue: A frame queue that somebody else fills, such as the sensor of a
-                ``software_device``; no pipeline is opened then.
-            unit_m: Metres per unit of depth in that queue.
+                ``software_device``, with millimetres; no pipeline is opened then.
         """
         self.cfg, self._recording, self._serial = cfg, recording, serial
-        self._queue, self._unit_m = queue, unit_m
+        self._queue, self._unit_m = queue, 0.001
         self._pipeline: Any = None
         self._num_frames = 0
 

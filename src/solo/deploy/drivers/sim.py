@@ -26,8 +26,10 @@ DEPTH_HZ = 60
 """Depth images per second, as the paper's stream."""
 
 
-class SimProcess:
-    """Starts the process and receives what it sends; robot and camera share it."""
+class SimulatedRobot:
+    """Starts the process and receives what it sends; the camera uses it, too."""
+
+    name = "sim"
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class SimProcess:
         self._num_states, self._order = 0, np.zeros(0, dtype=int)
 
     def start(self, timeout_s: float = 60.0) -> None:
-        """Start the process; a second call does nothing.
+        """Start the process and wait for the first state; a second call does nothing.
 
         Raises:
             SoloError: The model cannot be simulated.
@@ -79,13 +81,20 @@ class SimProcess:
         self._inverse = np.argsort(self._order)
         self._thread = threading.Thread(target=self._receive, name="sim", daemon=True)
         self._thread.start()
+        deadline = time.monotonic() + timeout_s
+        while self._newest is None:
+            if time.monotonic() > deadline:
+                raise SoloError(
+                    f"The simulated robot sent no state within {timeout_s:g} s."
+                )
+            time.sleep(0.005)
 
-    def newest(self) -> RobotState | None:
+    def read(self) -> RobotState | None:
         """The newest state."""
         return self._newest
 
-    def send(self, command: JointCommand) -> None:
-        """Hand a command over, in the order of the model."""
+    def write(self, command: JointCommand) -> None:
+        """Send a command, in the order of the model."""
         parts = (command.q, command.dq, command.kp, command.kd, command.tau)
         self.states.send(tuple(np.asarray(p)[self._inverse] for p in parts))
 
@@ -119,54 +128,24 @@ class SimProcess:
             return  # The state grows old, which the runtime notices.
 
 
-class SimulatedRobot:
-    """The robot of a `SimProcess`."""
-
-    name = "sim"
-
-    def __init__(self, process: SimProcess) -> None:
-        self.process = process
-
-    def start(self) -> None:
-        """Start the process and wait for the first state."""
-        self.process.start()
-        deadline = time.monotonic() + 60.0
-        while self.process.newest() is None:
-            if time.monotonic() > deadline:
-                raise SoloError("The simulated robot sent no state within 60 s.")
-            time.sleep(0.005)
-
-    def read(self) -> RobotState | None:
-        """The newest state."""
-        return self.process.newest()
-
-    def write(self, command: JointCommand) -> None:
-        """Send a command."""
-        self.process.send(command)
-
-    def close(self) -> None:
-        """End the process."""
-        self.process.close()
-
-
 class SimulatedCamera:
-    """The depth camera of a `SimProcess`."""
+    """The depth camera of a `SimulatedRobot`."""
 
     name = "sim"
 
-    def __init__(self, process: SimProcess) -> None:
-        self.process, self._num_frames = process, 0
+    def __init__(self, robot: SimulatedRobot) -> None:
+        self._robot, self._num_frames = robot, 0
 
     def start(self) -> None:
         """Start the process, if the robot has not done so."""
-        self.process.start()
+        self._robot.start()
 
     def wait(self, timeout_s: float) -> DepthFrame | None:
         """Block until an image arrives."""
         try:
-            if not self.process.images.poll(timeout_s):
+            if not self._robot.images.poll(timeout_s):
                 return None
-            depth_mm = self.process.images.recv()
+            depth_mm = self._robot.images.recv()
         except (EOFError, OSError):
             time.sleep(timeout_s)
             return None

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +20,86 @@ from solo.deploy.contract import reorder
 from solo.deploy.drivers import g1_messages as messages
 from solo.deploy.drivers.dds import Connection
 from solo.deploy.drivers.g1_dds import BATTERY_TOPIC, COMMAND_TOPIC, STATE_TOPIC
-from solo.deploy.drivers.injected import InjectedFault
 from solo.deploy.drivers.protocols import JointCommand
 from solo.deploy.drivers.sim_robot import PHYSICS_HZ, HarnessCfg, SimRobot
-from solo.errors import SoloError
+from solo.errors import SoloError, unknown_name
 
 STATE_HZ = 500
 """Rate of the states, as on the robot."""
 BATTERY_HZ = 20
 """Rate of the battery's messages; chosen, the robot's is not known to us."""
+
+KNEE = 3
+"""Motor slot of the left knee, which most faults are of."""
+
+FAULTS = (
+    "motor_error",
+    "hot_winding",
+    "hot_casing",
+    "low_voltage",
+    "gyroscope",
+    "frozen_clock",
+    "clock_back",
+    "frozen_state",
+    "wild_joint",
+    "mode_machine",
+    "low_battery",
+)
+"""Faults of the simulated G1: they change what it reports, not what it does."""
+
+
+def _damage(name: str, state: np.ndarray, last: np.ndarray) -> None:
+    """Change the next state message; ``last`` is the one that was sent before."""
+    motors, tick = state["motor_state"], int(state["tick"])
+    if name == "motor_error":
+        motors["motorstate"][KNEE] = 0x200  # Winding too hot.
+    elif name == "hot_winding":
+        motors["temperature"][KNEE, 1] = 121
+    elif name == "hot_casing":
+        motors["temperature"][KNEE, 0] = 86
+    elif name == "low_voltage":
+        motors["vol"] = 38.0
+    elif name == "gyroscope":
+        state["imu_state"]["gyroscope"][1] = 6.5
+    elif name == "frozen_clock":
+        state["tick"] = last["tick"]
+    elif name == "clock_back":
+        state["tick"] = last["tick"] - 100
+    elif name == "frozen_state":
+        state[...] = last
+        state["tick"] = tick
+    elif name == "wild_joint" and tick % 60 < 40:  # Two control steps of three.
+        motors["q"][KNEE] = 50.0
+    elif name == "mode_machine":
+        state["mode_machine"] = 4  # A G1 whose waist is locked.
+
+
+class InjectedFault:
+    """A fault that begins at some time."""
+
+    def __init__(self, name: str | None = None, start_s: float = 0.0) -> None:
+        """Choose the fault; None for a sound robot.
+
+        Raises:
+            SoloError: There is no such fault.
+        """
+        if name is not None and name not in FAULTS:
+            raise unknown_name("fault", name, FAULTS, "Choose one of these.")
+        self._name, self._start_s = name, start_s
+        self._last: np.ndarray | None = None
+
+    def change(self, state: np.ndarray, time_s: float) -> np.ndarray:
+        """The state message that is sent instead, at a simulated time."""
+        changed = state.copy()
+        if self._name is not None and time_s >= self._start_s:
+            _damage(self._name, changed, state if self._last is None else self._last)
+        self._last = changed
+        return changed
+
+    def battery(self, time_s: float) -> int:
+        """Charge of the battery, per cent."""
+        is_low = self._name == "low_battery" and time_s >= self._start_s
+        return 19 if is_low else 80
 
 
 class SimG1:
@@ -42,9 +112,7 @@ class SimG1:
         domain_id: int = 0,
         drop: float = 0.0,
         wait_s: float = 0.0,
-        seed: int = 0,
         fault: InjectedFault | None = None,
-        on_change: Callable[[float, bool], None] | None = None,
         motion: str = "ai",
     ) -> None:
         """Join the domain.
@@ -57,18 +125,15 @@ class SimG1:
             wait_s: How long simulated time waits for a new command. On a machine with
                 other work the control loop is late at times that a robot's computer
                 would not be; waiting for it keeps such pauses out of the physics.
-            seed: Seed of the losses.
             fault: What is wrong with the robot.
-            on_change: Called when the motors become stiff or damped, with the time of
-                `time.monotonic` and whether they are stiff.
             motion: The robot's motion service, see `SimulatedMotionService`. While it
                 has a mode, the robot does not obey.
         """
-        self._on_change, self._is_stiff = on_change or announce, False
         self.robot, self.drop, self._wait_s = robot, drop, wait_s
+        self._is_stiff = False
         self._crc, self._new_s, self._new_at = -1, 0.0, -np.inf
         self.num_commands, self.num_refused = 0, 0
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.default_rng(0)
         self._slots = np.array(
             reorder(messages.MOTOR_NAMES, robot.joint_names, "g1"), dtype=int
         )
@@ -91,7 +156,10 @@ class SimG1:
         )
 
     def run(self, seconds: float | None = None) -> None:
-        """Simulate in real time; a machine that is too slow falls behind, not apart."""
+        """Simulate in real time; a machine that is too slow falls behind, not apart.
+
+        Prints when the motors become stiff or damped, as `time.monotonic`.
+        """
         steps = PHYSICS_HZ // STATE_HZ
         period, deadline = 1.0 / STATE_HZ, time.monotonic()
         end = None if seconds is None else deadline + seconds
@@ -100,7 +168,8 @@ class SimG1:
             is_stiff = command is not None and bool(command.kp.any())
             if is_stiff != self._is_stiff:
                 self._is_stiff = is_stiff
-                self._on_change(time.monotonic(), is_stiff)
+                what = "stiff" if is_stiff else "damped"
+                print(f"motors {what} at {time.monotonic():.4f} s", flush=True)
             if not self._is_waiting():
                 self.robot.step(command, steps)
             self._publish()
@@ -159,11 +228,6 @@ class SimG1:
                 for name in ("q", "dq", "kp", "kd", "tau")
             )
         )
-
-
-def announce(now: float, is_stiff: bool) -> None:
-    """Say when the motors become stiff or damped."""
-    print(f"motors {'stiff' if is_stiff else 'damped'} at {now:.4f} s", flush=True)
 
 
 def main() -> int:

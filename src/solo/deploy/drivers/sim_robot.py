@@ -12,12 +12,16 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from solo.deploy.camera import picked_pixels
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import JointCommand
 from solo.errors import SoloError
 
 PHYSICS_HZ = 1000
 """Physics and PD control, as fast as the robot's own motor control."""
+
+CAMERA = "depth_camera"
+"""Name of the camera in the model."""
 
 
 @dataclass(frozen=True)
@@ -167,22 +171,17 @@ class SimCamera:
     frame equals a resized frame of the raw size, at a fortieth of the cost.
     """
 
-    def __init__(
-        self, robot: SimRobot, cfg: DepthContract, camera: str = "depth_camera"
-    ) -> None:
+    def __init__(self, robot: SimRobot, cfg: DepthContract) -> None:
         model = robot.model
         names = [model.camera(i).name for i in range(model.ncam)]
-        if camera not in names:
+        if CAMERA not in names:
             raise SoloError(
-                f"The simulated robot has no camera {camera!r}. Its cameras: "
+                f"The simulated robot has no camera {CAMERA!r}. Its cameras: "
                 f"{', '.join(names) or 'none'}."
             )
-        self._robot, self._id, self.cfg = robot, names.index(camera), cfg
+        self._robot, self._id, self.cfg = robot, names.index(CAMERA), cfg
         focal = 0.5 * cfg.height / np.tan(0.5 * np.radians(model.cam_fovy[self._id]))
-        rows = np.floor((np.arange(cfg.output_height) + 0.5) * cfg.height
-                        / cfg.output_height) + 0.5  # fmt: skip
-        columns = np.floor((np.arange(cfg.output_width) + 0.5) * cfg.width
-                           / cfg.output_width) + 0.5  # fmt: skip
+        rows, columns = (pixels + 0.5 for pixels in picked_pixels(cfg))
         x, y = np.meshgrid(columns - 0.5 * cfg.width, rows - 0.5 * cfg.height)
         rays = np.stack([x / focal, -y / focal, -np.ones_like(x)], -1).reshape(-1, 3)
         self._stretch = np.linalg.norm(rays, axis=1)  # Length per depth.

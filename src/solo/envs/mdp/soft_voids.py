@@ -26,8 +26,7 @@ from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.mdp.terrain import grid_terrain
 from solo.errors import SoloError
-from solo.sensors.height_map import HeightMap
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMap, HeightMapCfg
 from solo.sim.native import NativeSimulation
 from solo.terrains.geometry import TERRAIN
 from solo.terrains.grid import HeightGrid

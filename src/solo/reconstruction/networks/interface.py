@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from solo.sensors.depth.cfg import DepthCameraCfg, DepthSensorCfg
-from solo.sensors.height_map_cfg import HeightMapCfg
+from solo.sensors.height_map import HeightMapCfg
 
 Outputs = dict[str, torch.Tensor]
 """``height`` [B, Y, X] in metres and ``velocity`` [B, 3] in metres per second."""

@@ -14,15 +14,13 @@ import torch
 import warp as wp
 
 from solo.sensors.depth import corruption_ops as ops
+from solo.sensors.depth.camera import Run
 from solo.sensors.depth.cfg import (
     DepthCameraCfg,
     DepthCorruptionCfg,
     Range,
     SideMaskCfg,
 )
-
-Run = Callable[[Callable[[int, int, int], None], int], None]
-"""``run(work, num)`` calls ``work(slot, lo, hi)`` until ``range(num)`` is covered."""
 
 
 @dataclass

@@ -201,5 +201,5 @@ def find_sphere_contacts(
     field: Field,
     contacts: Any,
 ) -> int:
-    """`find_contacts` for `solo.sim.height_field.collision.compile_contacts`."""
+    """`find_contacts` as `solo.sim.height_field.collision` calls it."""
     return find_contacts(centre, geom_size[0], margin, field, contacts)

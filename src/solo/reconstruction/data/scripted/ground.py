@@ -9,7 +9,7 @@ import numpy as np
 from scipy.ndimage import grey_closing
 
 from solo.motions.footsteps import GaitCfg, nominal_path
-from solo.robots.geom_cfg import FootCfg
+from solo.robots.robot_cfg import FootCfg
 from solo.terrains.grid import HeightGrid
 
 _TRIES = 24

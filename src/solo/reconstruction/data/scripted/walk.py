@@ -25,8 +25,7 @@ from solo.motions.gait import FPS, make_gait, make_stand
 from solo.motions.skeleton import ROOT_QPOS, make_skeleton
 from solo.reconstruction.data.scripted.ground import Route, choose_footholds
 from solo.reconstruction.data.scripted.kinematics import LegSolver
-from solo.robots.geom_cfg import FootCfg
-from solo.robots.robot_cfg import RobotCfg
+from solo.robots.robot_cfg import FootCfg, RobotCfg
 from solo.terrains.grid import HeightGrid
 
 _SMOOTH_FRAMES = 6
