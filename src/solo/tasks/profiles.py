@@ -80,8 +80,8 @@ class HolesCfg:
 
     soft: SoftVoidsCfg = field(default_factory=SoftVoidsCfg)
     """When holes that are visible but filled become real."""
-    weight: float = -120.0
-    """Weight of `landing_cost`: 1.2 for a step onto a stone where every second place
+    weight: float = -300.0
+    """Weight of `landing_cost`: 3 for a step onto a stone where every second place
     would be a miss."""
     along_rows: float = 0.9
     """Share of the robots on terrain with holes that walk along its rows."""
