@@ -82,8 +82,8 @@ def test_the_shipped_teacher_opens_by_name():
     run = open_run("shipped-teacher")
     assert run.folder == shipped_teacher()
     assert (run.stage, run.iteration, run.robot.name) == ("teacher", 200, "g1")
-    assert run.profile.teacher == StageCfg(256, 3000, init_std=0.8)
-    assert run.agent.actor["ame_cfg"]["map_stride"] == 2  # Not as the laptop's today.
+    assert run.profile.teacher == StageCfg(512, 3000, desired_kl=0.02, init_std=0.8)
+    assert run.agent.actor["ame_cfg"]["map_stride"] == 4
     weights = run.state["actor_state_dict"]
     for name, value in run.networks.actor.state_dict().items():
         assert torch.equal(value, weights[name]), name
@@ -91,7 +91,7 @@ def test_the_shipped_teacher_opens_by_name():
     cfg = run.env_cfg()
     saved = yaml.safe_load((run.folder / "params" / "env.yaml").read_text())
     assert list(cfg.rewards) == list(saved["rewards"])
-    assert (cfg.decimation, cfg.scene.num_envs) == (4, 256)
+    assert (cfg.decimation, cfg.scene.num_envs) == (2, 512)
 
 
 def test_the_shipped_policy_opens_by_name():

@@ -18,7 +18,7 @@ from solo.runs.folder import find_checkpoint
 from solo.runs.run import load_checkpoint
 from solo.stages.runner import Runner
 from solo.stages.start import load_pretrained
-from solo.stages.train import train_student
+from solo.stages.train import train_student, train_teacher
 from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg
 from solo.tasks.agent_cfg import make_io
 from solo.tasks.profiles import LAPTOP
@@ -69,12 +69,16 @@ def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
     assert torch.equal(student[noise], teacher["actor_state_dict"][noise])
     count = "obs_normalizer.count"
     assert student[count] == teacher["actor_state_dict"][count] > 1_000_000
-    for name, value in teacher["critic_state_dict"].items():
-        assert torch.equal(first["critic_state_dict"][name], value), name
+    # The shipped teacher's critic sees holes; students get a new one.
+    widths = [
+        s["critic_state_dict"]["obs_normalizer._mean"].shape[1]
+        for s in (first, teacher)
+    ]
+    assert widths[0] < widths[1]
     groups = [s["optimizer_state_dict"]["param_groups"] for s in (first, teacher)]
     assert groups[0][0]["lr"] == groups[1][0]["lr"] == started["rate"] < 1e-3
     now, past = first["infos"]["env"], teacher["infos"]["env"]
-    assert now["common_step_counter"] == past["common_step_counter"] * 256 // 4
+    assert now["common_step_counter"] == past["common_step_counter"] * 512 // 4
 
     # Another student from that one.
     run = tmp_path / "first"
@@ -94,6 +98,20 @@ def test_from_a_bundle_and_then_from_a_run(started, tmp_path):
     for name, value in student.items():
         expected = value * 0.5 / value.mean() if name == noise else value
         torch.testing.assert_close(second[name], expected, rtol=1e-6, atol=0.0)
+
+
+def test_a_critic_that_fits_is_the_teachers(started, tmp_path):
+    profile, run = replace(LAPTOP, holes=None), tmp_path / "teacher"
+    started["path"] = run / "model_0.pt"
+    train_teacher(TeacherCfg(G1, profile, run, terrain=TERRAIN, num_envs=4))
+    teacher = load_checkpoint(started["path"])["critic_state_dict"]
+    started["path"] = tmp_path / "model_0.pt"
+    options = {"teacher": run, "start_from": Path(SHIPPED)}
+    train_student(small(profile, tmp_path / "student", **options))
+    critic = load_checkpoint(started["path"])["critic_state_dict"]
+    assert critic.keys() == teacher.keys()
+    for name, value in teacher.items():
+        assert torch.equal(critic[name], value), name
 
 
 @pytest.mark.parametrize("problem", ["stage", "bundle", "truncated", "missing"])

@@ -177,11 +177,7 @@ def start_from_teacher(runner: Runner, state: dict[str, Any]) -> None:
     Raises:
         SoloError: Its networks have other sizes.
     """
-    same_critic = _shapes(state["critic_state_dict"]) == _shapes(
-        runner.alg.critic.state_dict()
-    )
-    if not same_critic:
-        print("The critic of that run has other inputs; a new one is trained.")
+    same_critic = _has_critic_of(runner.alg, state)
     parts = {"actor": True, "critic": same_critic, "optimizer": same_critic}
     try:
         runner.alg.load(state, parts | _motion_prior(state), strict=True)
@@ -232,7 +228,8 @@ def _take_bundle(algorithm: TaMse, path: Path, teacher: dict[str, Any]) -> None:
     }
     student = algorithm.actor.state_dict() | taken | read_student(path)
     algorithm.actor.load_state_dict(student)
-    algorithm.load(teacher, {"critic": True} | _motion_prior(teacher), strict=True)
+    parts = {"critic": _has_critic_of(algorithm, teacher)} | _motion_prior(teacher)
+    algorithm.load(teacher, parts, strict=True)
     algorithm.learning_rate = teacher["optimizer_state_dict"]["param_groups"][0]["lr"]
     for group in algorithm.optimizer.param_groups:
         group["lr"] = algorithm.learning_rate
@@ -325,5 +322,15 @@ def _unfit(what: str, error: Exception) -> SoloError:
     )
 
 
-def _shapes(state: dict[str, torch.Tensor]) -> dict[str, torch.Size]:
-    return {name: value.shape for name, value in state.items()}
+def _has_critic_of(algorithm: Any, state: dict[str, Any]) -> bool:
+    """Whether a checkpoint's critic has the sizes of ours; says so if not.
+
+    A teacher's critic may see more than a student's (`solo.envs.mdp.void_under_feet`).
+    """
+    own, saved = algorithm.critic.state_dict(), state["critic_state_dict"]
+    fits = {n: v.shape for n, v in own.items()} == {
+        n: v.shape for n, v in saved.items()
+    }
+    if not fits:
+        print("The critic of that run has other inputs; a new one is trained.")
+    return fits
