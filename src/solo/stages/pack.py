@@ -50,7 +50,8 @@ def pack_run(run: Path, output: Path) -> dict[str, Any]:
             f"{error!r}. Use another one."
         ) from error
     output.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(params, output / PARAMS)
+    # Without the printed networks, which nothing reads.
+    shutil.copytree(params, output / PARAMS, ignore=shutil.ignore_patterns("*.txt"))
     write_checkpoint(output / checkpoint.name, state)
     # Last: without it the folder is not a run, so no half-written one is used.
     with written_aside(output / CONFIG) as unfinished:
