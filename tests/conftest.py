@@ -7,9 +7,3 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import solo  # noqa: F401  # Before onnxruntime, whose telemetry it switches off.
-
-
-def pytest_collection_modifyitems(items):
-    """Files with slow tests first: at the end one core would wait for the other."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
