@@ -88,7 +88,8 @@ class FitCfg:
     seed: int = 0
     """Seed of network initialisation and sample order."""
     profile: ReconProfile = "paper"
-    """Sizes: reduced halves the depth resolution, laptop also the map's."""
+    """Sizes: reduced halves the depth resolution; in laptop QR has a query per 2 x 2
+    cells as well."""
     learning_rate: Suppress[float] = LEARNING_RATE
     """At the first update; it falls to 0 along half a cosine."""
     weight_decay: Suppress[float] = WEIGHT_DECAY
@@ -96,8 +97,8 @@ class FitCfg:
     max_grad_norm: Suppress[float] = MAX_GRAD_NORM
     """Gradients are clipped to this norm."""
     cells: int = 0
-    """Map cells that QR predicts per update, drawn anew each time; 0 for all, as the
-    paper. With a quarter of them (128) training takes a third less time."""
+    """Queries that QR answers per update, drawn anew each time; 0 for all, as the
+    paper. With a quarter of them (128; laptop 32) training takes a third less time."""
     neighbours: int = 1
     """Windows per robot in a batch, 4 steps apart; they share images, which are encoded
     once."""

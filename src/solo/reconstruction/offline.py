@@ -215,12 +215,11 @@ def pick_steps(
 
 
 def pick_cells(cfg: FitCfg, update: int) -> torch.Tensor | None:
-    """The cells of the map that an update asks for, [n]; None for all."""
-    rows, columns = cfg.io.map_cells
-    if not 0 < cfg.cells < rows * columns:
+    """The queries that an update asks, [n]; None for all."""
+    if not 0 < cfg.cells < cfg.io.num_queries:
         return None
     rng = np.random.default_rng([cfg.seed, 12, update])
-    return torch.from_numpy(rng.permutation(rows * columns)[: cfg.cells])
+    return torch.from_numpy(rng.permutation(cfg.io.num_queries)[: cfg.cells])
 
 
 def fit(

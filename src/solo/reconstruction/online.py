@@ -317,8 +317,8 @@ class ReconstructionLearner:
         return share_images(batch, self._count), None
 
     def _pick_cells(self) -> torch.Tensor | None:
-        """The cells that an update asks for, [n]; None for all."""
-        cells = math.prod(self.model.io.map_cells)
+        """The queries that an update asks, [n]; None for all."""
+        cells = self.model.io.num_queries
         if not 0 < self.cfg.cells < cells:
             return None
         device = self.model.normalizer.mean.device

@@ -118,8 +118,8 @@ def update(
         optimizer: Its optimiser.
         batch: What to learn, with the heights of the reconstructed cells.
         learning_rate: Rate of this update.
-        cells: The cells [n] that a query network is asked for; all if left out. Dense
-            decoders give all of them at once.
+        cells: The queries [n] that a query network is asked; all if left out. Dense
+            decoders give all cells at once.
         memory: State before the first step of each sequence, for networks with a memory
             of the episode.
         max_grad_norm: Gradients are clipped to this norm.
@@ -167,6 +167,6 @@ def _predict(
         options["frame_of"] = batch.frame_of
     if cells is not None and isinstance(model, QueryReconstructor):
         options["cells"] = cells
-        height = height.flatten(1)[:, cells]
+        height = model.io.to_blocks(height)[:, cells]
     outputs, _ = model(batch.depth, batch.proprioception, **options)
     return outputs, height, None

@@ -133,11 +133,17 @@ def test_rays_go_through_the_pixels_that_are_rendered(shape):
     )
 
 
-def test_evidence_of_kept_cells_is_that_of_the_whole_map():
-    paper, laptop = IO_PROFILES["paper"], IO_PROFILES["laptop"]
+def test_a_block_gets_the_bins_of_its_cells_and_those_around():
+    """What a query of 2 x 2 cells sees is what its four cells see, each bin once."""
+    io = IO_PROFILES["laptop"]
     torch.manual_seed(0)
     points = torch.rand(2, 3, 500) * 1.6 - 0.6
     valid = torch.rand(2, 500) < 0.9
-    every = evidence_of(paper).binned(points, valid).unflatten(1, (16, 32))
-    kept = evidence_of(laptop).binned(points, valid).unflatten(1, (8, 16))
-    assert torch.equal(kept, every[:, laptop.kept_rows][:, :, ::2])
+    cells = evidence_of(io).binned(points, valid)
+    cells = cells.unflatten(1, (16, 32)).unflatten(3, (3, 3, 3))
+    blocks = CellEvidence(EvidenceCfg(), io, block=2).binned(points, valid)
+    blocks = blocks.unflatten(1, (8, 16)).unflatten(3, (3, 4, 4))
+    for y in (0, 1):
+        for x in (0, 1):
+            part = blocks[..., y : y + 3, x : x + 3]
+            assert torch.equal(part, cells[:, y::2, x::2])

@@ -7,10 +7,14 @@ import math
 import pytest
 import torch
 
+from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.depth_encoder import DepthEncoder, depth_channels
 from solo.reconstruction.networks.interface import IO_PROFILES, ReconstructionIoCfg
 from solo.reconstruction.networks.place import FourierEncoding, PlaceCfg, PlaceEmbedding
-from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
+from solo.reconstruction.networks.query_reconstructor import (
+    QueryReconstructor,
+    QueryReconstructorCfg,
+)
 from solo.reconstruction.networks.transformer import Attention
 from solo.sensors.depth.history import DepthHistory
 from tests.reconstruction.networks.helpers import IO, make_tiny, make_windows
@@ -27,7 +31,8 @@ def test_some_cells_are_those_of_the_whole_map(name):
     windows, cells = make_windows(3), torch.tensor([5, 0, 31])
     whole, _ = model(*windows)
     some, _ = model(*windows, cells=cells)
-    torch.testing.assert_close(some["height"], whole["height"].flatten(1)[:, cells])
+    expected = whole["height"].flatten(1)[:, cells]
+    torch.testing.assert_close(some["height"].squeeze(2), expected)
     torch.testing.assert_close(some["velocity"], whole["velocity"])
 
 
@@ -138,8 +143,8 @@ def test_map_stride_keeps_the_cells_that_the_map_encoder_keeps():
     torch.testing.assert_close(io.cell_xy_h()[0, :2], kept)
 
 
-def test_kept_rows_of_the_laptop_profile_are_their_own_mirror_image():
-    io = IO_PROFILES["laptop"]
+def test_mirrored_rows_are_their_own_mirror_image():
+    io = ReconstructionIoCfg(map_stride=2, mirrored_rows=True)
     y = io.cell_xy_h()[:, 0, 1]
     torch.testing.assert_close(y, -y.flip(0))
     height = torch.randn(2, *io.map_cells)
@@ -150,6 +155,46 @@ def test_kept_rows_of_the_laptop_profile_are_their_own_mirror_image():
     assert [row // 2 for row in io.kept_rows] == list(range(8))
     with pytest.raises(ValueError, match="mirrored_rows is set with 16 rows"):
         ReconstructionIoCfg(map_stride=3, mirrored_rows=True)
+
+
+def test_blocks_of_a_map_are_squares_of_neighbouring_cells():
+    io = IO_PROFILES["laptop"]
+    assert (io.query_block, io.num_queries) == (2, 128)
+    cells = torch.arange(512.0).view(1, 16, 32)
+    blocks = io.to_blocks(cells)
+    assert blocks[0, 17].tolist() == [
+        66.0,
+        67.0,
+        98.0,
+        99.0,
+    ]  # Rows 2, 3; columns 2, 3.
+    assert torch.equal(io.from_blocks(blocks), cells)
+    with pytest.raises(ValueError, match="query_block is 3"):
+        ReconstructionIoCfg(query_block=3)
+
+
+def test_a_query_stands_in_the_middle_of_its_block():
+    io = IO_PROFILES["laptop"]
+    model = QueryReconstructor(QueryReconstructorCfg(io=io))
+    encoding = FourierEncoding(io)
+    # Cells at x = -0.275 and -0.225 m, y = -0.375 and -0.325 m.
+    first = encoding(torch.tensor([-0.25, -0.35]))
+    torch.testing.assert_close(model.cell_features[0], first)
+
+
+def test_queries_asked_alone_answer_as_in_the_whole_map():
+    io = IO_PROFILES["laptop"]
+    model = make_reconstructor("qr_evidence", io=io).eval()
+    assert isinstance(model, QueryReconstructor)
+    torch.manual_seed(0)
+    depth, frames = torch.rand(2, 4, 32, 57), torch.randn(2, 10, 84)
+    asked = torch.tensor([5, 127, 64])
+    with torch.no_grad():
+        whole, _ = model(depth, frames)
+        some, _ = model(depth, frames, cells=asked)
+    assert whole["height"].shape == (2, 16, 32)
+    expected = io.to_blocks(whole["height"])[:, asked]
+    torch.testing.assert_close(some["height"], expected, atol=1e-5, rtol=0)
 
 
 def test_invalid_pixels_are_not_near_pixels():

@@ -8,7 +8,8 @@ which are in proprioception, and from the nominal mount; what mount errors, late
 noise do to it remains to be learned.
 
     image [B, H, W] -> points in the heading frame -> bins of 5 cm, the map's cells
-    each reconstructed cell gets its 3 x 3 bins: mean height, greatest height, seen
+    each reconstructed cell gets its 3 x 3 bins: mean height, greatest height, seen;
+    a query that answers a block of cells gets their bins and those around them
 
 Nothing is kept between steps, so streaming needs no more state.
 """
@@ -24,9 +25,6 @@ from torch.nn.functional import unfold
 from solo.networks.foot_view import tilt
 from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.sensors.depth.cfg import CameraMountCfg, DepthCameraCfg
-
-CHANNELS = 27
-"""Numbers per cell: mean, top and seen, of 3 x 3 bins each."""
 
 _RELIEF_LIMITS = (-8.0, 4.0)
 """Heights over flat ground are clipped to this many `height_unit_m`: -2 m to 1 m."""
@@ -58,10 +56,14 @@ class EvidenceCfg:
 class CellEvidence(nn.Module):
     """Puts the newest image onto the map. No parameters."""
 
-    def __init__(self, cfg: EvidenceCfg, io: ReconstructionIoCfg) -> None:
-        """Take camera, sizes and units."""
+    def __init__(
+        self, cfg: EvidenceCfg, io: ReconstructionIoCfg, block: int = 1
+    ) -> None:
+        """Take camera, sizes and units; what asks is ``block`` cells wide."""
         super().__init__()
-        self.cfg, self.io = cfg, io
+        self.cfg, self.io, self.block = cfg, io, block
+        self.channels = 3 * (block + 2) ** 2
+        """Numbers per block: mean, top and seen of its bins and those around it."""
         rays = cfg.camera.pixel_rays(io.depth_shape) * cfg.camera.max_range_m
         rotation = torch.from_numpy(cfg.mount.rotation_camera_to_body()).float()
         # They follow from the config, so checkpoints do not carry them.
@@ -74,7 +76,7 @@ class CellEvidence(nn.Module):
     def forward(
         self, image: torch.Tensor, proprioception: torch.Tensor
     ) -> torch.Tensor:
-        """Evidence [B, cells, 27] of images [B, H, W] and raw frames [B, T, P]."""
+        """Evidence [B, blocks, channels] of images [B, H, W] and frames [B, T, P]."""
         pos, rotation = self.camera_pose_h(proprioception)
         depth = image.flatten(1).unsqueeze(1)  # [B, 1, H * W]
         points_h = (rotation @ self.rays_cam) * depth + pos.unsqueeze(2)
@@ -100,16 +102,16 @@ class CellEvidence(nn.Module):
         return pos, torso @ self.mount_rotation
 
     def binned(self, points_h: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
-        """Mean and greatest height and whether there is any, in 3 x 3 bins per cell.
+        """Mean and greatest height and whether there is any, in bins per block.
 
         Args:
             points_h: Points [B, 3, N], heading frame, metres from the base.
             valid: Which of them count [B, N].
 
         Returns:
-            [B, cells, 27]; heights over flat ground in `height_unit_m`, 0 if not seen.
-            The bins are all cells of the map and a rim of one around it, also where
-            only every n-th cell is reconstructed.
+            [B, blocks, channels]; heights over flat ground in `height_unit_m`, 0 if not
+            seen. The bins are all cells of the map and a rim of one around it, also
+            where only every n-th cell is reconstructed.
         """
         io, window = self.io, self.io.height_map
         rows, columns = window.cells[0] + 2, window.cells[1] + 2
@@ -138,7 +140,8 @@ class CellEvidence(nn.Module):
             )
         else:
             halves = (grid,)
-        bins = [unfold(part, 3, stride=io.map_stride) for part in halves]
+        size, stride = self.block + 2, self.block * io.map_stride
+        bins = [unfold(part, size, stride=stride) for part in halves]
         return torch.cat(bins, dim=2).transpose(1, 2)
 
 

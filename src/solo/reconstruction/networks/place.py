@@ -31,7 +31,7 @@ class FourierEncoding(nn.Module):
     - x and y are divided by the same length, half the longer side of the window, so
       that equal distances have equal encodings along both axes; x is then in [-1, 1].
     - The frequencies grow geometrically from half a period per unit to the highest
-      that the cells can carry, half a period per cell. Twelve doublings would go 128
+      that the queries can carry, half a period per query. Twelve doublings would go 128
       times beyond it, where neighbours no longer resemble each other.
     - The coordinates themselves are features too.
     """
@@ -42,7 +42,8 @@ class FourierEncoding(nn.Module):
         window = io.height_map
         (x_low, x_high), (y_low, y_high) = window.x_range_m, window.y_range_m
         unit = max(x_high - x_low, y_high - y_low) / 2.0
-        top = unit / (window.cell_m * io.map_stride)  # Half periods per unit.
+        spacing_m = window.cell_m * io.map_stride * io.query_block
+        top = unit / spacing_m  # Half periods per unit.
         steps = torch.arange(num_frequencies) / max(num_frequencies - 1, 1)
         origin = torch.tensor([x_low + x_high, y_low + y_high]) / 2.0
         self.unit_m = unit

@@ -31,7 +31,7 @@ import torch
 from torch import nn
 
 from solo.reconstruction.networks.depth_encoder import DepthEncoder
-from solo.reconstruction.networks.evidence import CHANNELS, CellEvidence, EvidenceCfg
+from solo.reconstruction.networks.evidence import CellEvidence, EvidenceCfg
 from solo.reconstruction.networks.interface import (
     Outputs,
     ReconstructionIoCfg,
@@ -108,8 +108,9 @@ class QueryReconstructor(Reconstructor):
         )
         self.memory_norm = nn.LayerNorm(dim)
         encoding = FourierEncoding(io, cfg.num_frequencies)
-        self.cell_features: torch.Tensor  # [cells, 2 + 4 K]
-        features = encoding(io.cell_xy_h().flatten(0, 1))
+        self.cell_features: torch.Tensor  # [queries, 2 + 4 K]
+        centres = io.to_blocks(io.cell_xy_h().movedim(-1, 0)).mean(dim=-1).T
+        features = encoding(centres)
         self.register_buffer("cell_features", features, persistent=False)
         self.query_projection = nn.Linear(encoding.dim, dim)
         self.velocity_query = _embedding(1, dim)
@@ -118,7 +119,7 @@ class QueryReconstructor(Reconstructor):
             for _ in range(cfg.decoder_layers)
         )
         self.query_norm = nn.LayerNorm(dim)
-        self.height_head = make_head(dim, cfg.head_hidden_dim, 1)
+        self.height_head = make_head(dim, cfg.head_hidden_dim, io.query_block**2)
         self.velocity_head = make_head(dim, cfg.head_hidden_dim, 3)
         self.place = None
         if cfg.place is not None:
@@ -126,8 +127,10 @@ class QueryReconstructor(Reconstructor):
             self.place = PlaceEmbedding(cfg.place, io, encoding, stride, dim)
         self.evidence = None
         if cfg.evidence is not None:
-            self.evidence = CellEvidence(cfg.evidence, io)
-            self.evidence_mlp = make_frame_mlp(CHANNELS, cfg.evidence.hidden_dim, dim)
+            self.evidence = CellEvidence(cfg.evidence, io, io.query_block)
+            self.evidence_mlp = make_frame_mlp(
+                self.evidence.channels, cfg.evidence.hidden_dim, dim
+            )
 
     def forward(
         self,
@@ -140,15 +143,15 @@ class QueryReconstructor(Reconstructor):
     ) -> tuple[Outputs, State | None]:
         """Reconstruct the ground, see `Reconstructor.forward`.
 
-        With ``cells`` [n], indices into the flat map, only these are asked for, and
-        ``height`` is [B, n]: a sample of the loss at a fraction of its cost.
+        With ``cells`` [n], numbers of queries, only these are asked, and ``height`` is
+        [B, n, block * block]: a sample of the loss at a fraction of its cost.
 
         With a state only the newest image is encoded; the others of the window must be
         those that were newest 4, 8 and 12 steps ago, the first one of the episode if
         there are not as many, as `solo.sensors.depth.history.DepthHistory` has it.
 
-        With ``return_attention`` the outputs have ``attention`` [B, Y * X, memory]: how
-        much each cell's query looks at each token in the last layer. Tokens are the
+        With ``return_attention`` the outputs have ``attention`` [B, queries, memory]:
+        how much each query looks at each token in the last layer. Tokens are the
         images from oldest to newest, row by row, then proprioception.
         """
         if state is not None:
@@ -271,9 +274,9 @@ class QueryReconstructor(Reconstructor):
         for layer in self.decoder_layers:
             asked, queries = queries, layer(queries, memory)
         decoded = self.query_norm(queries)  # [B, Q, D]
-        relief = self.height_head(decoded[..., :-1, :]).squeeze(-1)
+        relief = self.height_head(decoded[..., :-1, :])  # [B, n, block * block]
         if cells is None:
-            relief = relief.unflatten(-1, self.io.map_cells)
+            relief = self.io.from_blocks(relief)
         outputs = {
             "height": self.to_metres(relief),
             "velocity": self.velocity_head(decoded[..., -1, :]),

@@ -18,7 +18,7 @@ from torch import nn
 
 from solo.reconstruction.networks.dense import DenseCfg, DenseReconstructor, UNet
 from solo.reconstruction.networks.depth_encoder import DepthEncoder
-from solo.reconstruction.networks.evidence import CHANNELS, CellEvidence, EvidenceCfg
+from solo.reconstruction.networks.evidence import CellEvidence, EvidenceCfg
 from solo.reconstruction.networks.interface import make_frame_mlp
 
 
@@ -64,7 +64,7 @@ class StartReconstructor(DenseReconstructor):
         self.evidence = None
         if cfg.evidence is not None:
             self.evidence = CellEvidence(cfg.evidence, io)
-        inputs = 1 if self.evidence is None else 1 + CHANNELS
+        inputs = 1 if self.evidence is None else 1 + self.evidence.channels
         self.unet = UNet(inputs, cfg.unet_channels)
 
     def gather(
