@@ -57,12 +57,12 @@ def test_options_scale_a_protocol_down(tmp_path):
         difficulty=0.5,
         seed=3,
         pass_m=100.0,
-        start_m=0.0,
+        start_m=0.25,
         time_s=20.0,
         output=tmp_path / "here",
     ).run()
     assert result["protocol"]["limits"] == {"pass_m": 100.0, "time_s": 20.0}
-    assert result["protocol"]["start"]["offset_m"] == 0.0
+    assert result["protocol"]["start"]["offset_m"] == 0.25
     (cell,) = result["cells"]
     assert cell["name"] == "gap-8m-0.500"
     assert cell["success"]["rate"] == 1.0

@@ -48,7 +48,10 @@ def test_starts_are_within_the_protocols_ranges():
     assert min(commands) >= 0.4
     assert max(commands) <= 1.0
     assert max(commands) - min(commands) > 0.5
-    assert max(np.abs(start.offset_m).max() for start in starts) <= 0.5
+    assert all((start.offset_m == 0.0).all() for start in starts)  # The origin.
+    spread = replace(STRESS, start=replace(STRESS.start, offset_m=0.5))
+    offsets = [s.offset_m for s in spread.starts(spread.cells[0], 25)]
+    assert 0.3 < np.abs(offsets).max() <= 0.5
     assert {start.patch for start in starts} == set(range(10))
 
 

@@ -98,8 +98,8 @@ class OnPatches(EvalOptions):
     time_s: float | None = None
     """Time limit of a rollout, s; the protocol's if omitted."""
     start_m: float | None = None
-    """Largest distance of a start from the origin along x and y, m; that of training,
-    0.5, if omitted. The paper's robots start at the origin: 0."""
+    """Largest distance of a start from the origin along x and y, m; if omitted 0, as in
+    the paper. Training has 0.5."""
 
     def scaled(
         self, protocol: Protocol, *policies: str, at: tuple[float, ...] = ()

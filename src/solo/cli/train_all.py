@@ -43,8 +43,10 @@ class TrainAll(Verb):
     """auto, cpu or cuda:0; auto is CUDA if available."""
     robot: str = "g1"
     """Robot: g1, the name of an installed one, or module:ATTRIBUTE."""
-    reconstructor: Literal["qr", "start", "dpl"] = "qr"
-    """Which reconstructor to train."""
+    reconstructor: (
+        Literal["qr", "start", "dpl", "qr_evidence", "start_evidence"] | None
+    ) = None
+    """Which reconstructor to train; the profile's if omitted (paper: qr)."""
     rollouts: int | None = None
     """Rollouts per terrain of the stress test; the protocol's if omitted."""
     terrains: tuple[str, ...] = ()
@@ -142,10 +144,12 @@ class TrainAll(Verb):
             data=self.output / "data",
             updates=sizes.offline.updates,
             batch=sizes.offline.batch,
+            cells=sizes.perception.cells,
+            neighbours=sizes.perception.neighbours,
             seed=self.seed,
             profile=sizes.depth,
             device=self.device,
-            method=self.reconstructor,
+            method=self.reconstructor or sizes.perception.reconstructor,
             output=output,
             resume=True,
         ).run()

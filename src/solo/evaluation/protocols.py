@@ -11,7 +11,7 @@ What the paper leaves open, and how it is read here:
 - Observation noise and pushes are off. So is the randomisation of the robot, which the
   paper does not mention here: a rollout then depends on policy, terrain, start and
   command alone.
-- Robots start at rest and face +x, near the origin. With the random yaw of training
+- Robots start at rest and face +x, at the origin. With the random yaw of training
   they would leave the platform in any direction before they have turned to the
   commanded heading.
 """
@@ -39,11 +39,11 @@ Range = tuple[float, float]
 class StartRangeCfg:
     """How rollouts begin; see the head of this file."""
 
-    offset_m: float = 0.5
-    """Largest distance from the origin along x and along y; that of training.
+    offset_m: float = 0.0
+    """Largest distance from the origin along x and along y; training has 0.5 m.
 
-    The paper's robots start at the origin. Off the centre line of stones, a straight
-    walk begins between two rows, so this is harder there.
+    Off the centre line of stones, a straight walk begins between two rows, so a larger
+    one is harder there.
     """
     joint_scale: Range = (0.9, 1.1)
     """Joints start at the default pose times this. Not stated in the paper."""

@@ -141,7 +141,7 @@ def _plan_new(cfg: TrainCfg, stage: Stage) -> _Plan:
         profile,
         amp=cfg.amp,
         objective=getattr(cfg, "objective", "ta-mse"),
-        reconstructor=getattr(cfg, "reconstructor", "qr"),
+        reconstructor=getattr(cfg, "reconstructor", None),
     )
     agent.robot, agent.seed = name, cfg.seed
     record = _name_starts(cfg, agent)

@@ -204,8 +204,8 @@ class PerceptiveCfg(TrainCfg):
     reconstructor: Literal[
         "qr", "start", "dpl", "start_memory", "dpl_memory",
         "qr_evidence", "start_evidence", "qr_place",
-    ] = "qr"  # fmt: skip
-    """Which reconstructor to train."""
+    ] | None = None  # fmt: skip
+    """Which reconstructor to train; the profile's if omitted (paper: qr)."""
     reconstructor_checkpoint: Path | None = None
     """A reconstructor to start from: a run of `solo recon train` or of this stage, or a
     bundle; `shipped` is the policy that comes with the package (laptop profile)."""

@@ -95,7 +95,7 @@ def make_agent_cfg(
     *,
     amp: bool = True,
     objective: str = "ta-mse",
-    reconstructor: str = "qr",
+    reconstructor: str | None = None,
 ) -> AgentCfg:
     """The agent of a stage.
 
@@ -105,7 +105,8 @@ def make_agent_cfg(
         profile: Sizes.
         amp: Whether there is a motion prior.
         objective: Key of `OBJECTIVES`; for students.
-        reconstructor: Key of `RECONSTRUCTORS`; for the perceptive stage.
+        reconstructor: Key of `RECONSTRUCTORS`, for the perceptive stage; the
+            profile's if None.
 
     Raises:
         SoloError: A name is unknown.
@@ -115,7 +116,8 @@ def make_agent_cfg(
     else:
         cfg = _make_student_cfg(robot, profile, stage, objective)
     if stage == "perceptive":
-        _add_reconstructor(cfg, robot, profile, reconstructor)
+        name = reconstructor or profile.perception.reconstructor
+        _add_reconstructor(cfg, robot, profile, name)
     if not amp:
         cfg.algorithm["amp_cfg"] = None
     return cfg
@@ -130,7 +132,7 @@ def _make_teacher_cfg(robot: RobotCfg, profile: Profile) -> AgentCfg:
     algorithm = _algorithm(profile, "solo.algorithms.ppo_amp:PpoAmp", entropy=0.005)
     algorithm["desired_kl"] = profile.teacher.desired_kl
     algorithm["critic_learning_rate"] = profile.critic_learning_rate
-    algorithm["max_std"] = profile.max_std
+    algorithm["max_std"] = profile.teacher.max_std
     if profile.mirror:
         algorithm["symmetry_cfg"] = {
             "data_augmentation_func": "solo.algorithms.mirror:augment",
@@ -171,6 +173,7 @@ def _make_student_cfg(
     algorithm["distance"] = profile.teacher_distance
     algorithm["action_scale"] = list(robot.joint_values(robot.action_scale))
     algorithm["desired_kl"] = settings.desired_kl
+    algorithm["max_std"] = settings.max_std
     student["distribution_cfg"]["init_std"] = settings.init_std
     # Training may blur the velocity; evaluations use the true one.
     groups = GROUPS["student"]

@@ -11,6 +11,8 @@ from typing import Any
 class PerceptionCfg:
     """The reconstructor's part of stage 3; the defaults are the paper's size."""
 
+    reconstructor: str = "qr"
+    """Key of `RECONSTRUCTORS`, if a run does not ask for another."""
     samples: int = 8_192
     """Windows kept of a rollout; not stated in the paper."""
     batch: int = 512
@@ -29,8 +31,8 @@ class PerceptionCfg:
     warm_up_updates: int = 0
     """Updates of the reconstructor in each of those."""
     cells: int = 0
-    """Cells that a query network is asked for per update, others each time; 0 for all.
-    Not in the paper."""
+    """Queries that a query network answers per update, others each time; 0 for all. Not
+    in the paper."""
     neighbours: int = 1
     """Windows of a batch that are of one robot and so share images, which are encoded
     once; 1 for independent windows. Not in the paper."""
