@@ -130,6 +130,12 @@ def test_falling_beats_passing_beats_the_clock():
         Outcome.TIME_OUT,
         None,
     ]
+    assert classify(report, steps, 10, 5.0, 4.0, survive=True) == [
+        Outcome.FALL,
+        Outcome.SUCCESS,
+        Outcome.SUCCESS,
+        None,
+    ]
 
 
 def test_measures_of_touch_downs_are_per_touch_down():

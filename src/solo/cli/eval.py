@@ -185,6 +185,25 @@ class EvalExtent(OnPatches, OnePolicy):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvalCommands(OnPatches, OnePolicy):
+    """Stand, walk in all directions and turn for ten seconds each, on flat ground.
+
+    Success is not to fall. The last columns are the mean motion of the base, to compare
+    with the command: 0.8 m/s forward, 0.4 m/s elsewhere, turns of 0.8 rad/s, curves of
+    0.6 m/s and 0.4 rad/s.
+    """
+
+    difficulty: float | None = None
+    """Difficulty of the terrains, 0 to 1 (0 if omitted)."""
+
+    def run(self) -> dict[str, Any]:
+        from solo.evaluation.protocols import DIRECTIONS
+
+        protocol = self.scaled(DIRECTIONS, self.policy, at=one(self.difficulty))
+        return self.run_one(protocol, self.policy)
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvalFootholds(OnPatches, OnePolicy):
     """Draw where soles come down on stones and beside gaps, seen from above.
 

@@ -35,6 +35,9 @@ _MEASURES = (
     ("stumble", "feet_stumble", 1.0, 4),
     ("foothold", "foothold_grad_penalty", 1.0, 4),
     ("map cm", "height_map_l1_m", 100.0, 2),
+    ("forward m/s", "moved_forward", 1.0, 2),
+    ("left m/s", "moved_sideways", 1.0, 2),
+    ("turn rad/s", "turned", 1.0, 2),
 )
 """Heading, name of the measure, factor, digits."""
 

@@ -45,6 +45,7 @@ VERBS = {
     "eval stress": "Run the stress test: eight terrains at their hardest.",
     "eval levels": "Evaluate ten levels of every terrain; compare policies.",
     "eval extent": "Descend stairs on 8 m and on unseen 10 m scenes.",
+    "eval commands": "Walk and turn in all directions on flat ground.",
     "eval footholds": "Draw the footholds on stones and beside gaps.",
     "eval isolated": "Cross the seven real-world terrains one by one.",
     "eval course": "Walk the indoor course in one go.",

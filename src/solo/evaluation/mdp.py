@@ -37,17 +37,32 @@ class PlannedCommandCfg(UniformVelocityCommandCfg):
 
 
 class PlannedCommand(UniformVelocityCommand):
-    """Straight ahead at `forward_m_s`, with the heading held along +x."""
+    """`forward_m_s` and `sideways_m_s`; the heading is held along +x, or turns."""
 
     def __init__(self, cfg: PlannedCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         self.forward_m_s = torch.zeros(self.num_envs, device=self.device)
         """Command of the next rollout of each slot, [B]."""
+        self.sideways_m_s = torch.zeros_like(self.forward_m_s)
+        """The same to the left, [B]."""
+        self.turn_rad_s = torch.full_like(self.forward_m_s, torch.nan)
+        """The same to turn by, to the left, [B]; NaN holds the heading."""
         self.is_heading_env[:] = True
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
-        self.vel_command_b[env_ids] = 0.0
+        turn = self.turn_rad_s[env_ids]
+        self.is_heading_env[env_ids] = turn.isnan()
         self.vel_command_b[env_ids, 0] = self.forward_m_s[env_ids]
+        self.vel_command_b[env_ids, 1] = self.sideways_m_s[env_ids]
+        self.vel_command_b[env_ids, 2] = turn.nan_to_num(0.0)
+
+
+def base_motion(env: ManagerBasedRlEnv, axis: int) -> torch.Tensor:
+    """How the base moves forward, sideways (m/s) or turns (rad/s): axis 0 to 2, [B]."""
+    data = env.scene["robot"].data
+    if axis == 2:
+        return data.root_link_ang_vel_b[:, 2]
+    return data.root_link_lin_vel_b[:, axis]
 
 
 def steer(

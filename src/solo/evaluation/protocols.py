@@ -59,6 +59,8 @@ class LimitsCfg:
     """Success: the base is farther than this along +x from the origin."""
     time_s: float = 30.0
     """Failure: not there after this time."""
+    survive: bool = False
+    """Success is to be on one's feet after this time, wherever that is."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,10 @@ class Start:
     """Where the patch begins along the way of the job."""
     column: int = 0
     """Column of the scene."""
+    sideways_m_s: float = 0.0
+    """Command to the left."""
+    turn_rad_s: float | None = None
+    """Command to turn left; None holds the heading along +x."""
 
     @property
     def x_m(self) -> float:
@@ -127,6 +133,8 @@ class Protocol:
     """Whether the command leads back to the centre line; else it is straight ahead."""
     records_landings: ClassVar[bool] = False
     """Whether every touch-down beside holes is kept."""
+    measures_motion: ClassVar[bool] = False
+    """Whether it is measured how the base moves, to compare with the command."""
 
     name: str
     """What results are labelled with."""
@@ -341,3 +349,69 @@ FOOTHOLDS = FootholdProtocol(
     num_patches=1,
 )
 """Not in the paper. One patch, so that all touch-downs can be drawn on it."""
+
+
+@dataclass(frozen=True)
+class CommandCell(Cell):
+    """One job: one command."""
+
+    label: str
+    """What the robot is asked to do."""
+    command: tuple[float, float, float | None]
+    """Forward and to the left, m/s; turn to the left, rad/s, None holds the heading."""
+
+    @property
+    def name(self) -> str:
+        """Name of the job, also of its file."""
+        return f"{self.label}-{self.terrain}-{self.difficulty:.3f}"
+
+
+@dataclass(frozen=True)
+class CommandProtocol(Protocol):
+    """Constant commands in all directions; success is not to fall."""
+
+    measures_motion: ClassVar[bool] = True
+
+    commands: tuple[tuple[str, tuple[float, float, float | None]], ...] = (
+        ("stand", (0.0, 0.0, None)),
+        ("forward", (0.8, 0.0, None)),
+        ("backward", (-0.4, 0.0, None)),
+        ("left", (0.0, 0.4, None)),
+        ("right", (0.0, -0.4, None)),
+        ("turn_left", (0.0, 0.0, 0.8)),
+        ("turn_right", (0.0, 0.0, -0.8)),
+        ("curve_left", (0.6, 0.0, 0.4)),
+        ("curve_right", (0.6, 0.0, -0.4)),
+    )
+    """Name and command of each job; four fifths of the ranges of training, about."""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All jobs, terrain by terrain."""
+        return tuple(
+            CommandCell(**vars(cell), label=label, command=command)
+            for cell in super().cells
+            for label, command in self.commands
+        )
+
+    def draw_start(self, cell: Any, index: int, num_joints: int) -> Start:
+        """See `Protocol`; the command is the job's."""
+        forward, sideways, turn = cell.command
+        return replace(
+            super().draw_start(cell, index, num_joints),
+            forward_m_s=forward,
+            sideways_m_s=sideways,
+            turn_rad_s=turn,
+        )
+
+
+DIRECTIONS = CommandProtocol(
+    name="commands",
+    terrains=("flat",),
+    difficulties=(0.0,),
+    rollouts=32,
+    patches_m=(24.0,),
+    limits=LimitsCfg(pass_m=1000.0, time_s=10.0, survive=True),
+    num_patches=1,
+)
+"""Not in the paper. Ten seconds of each command, on ground that nobody can leave."""

@@ -151,7 +151,9 @@ def run_rollouts(
             sums.setdefault(name, np.zeros(env.num_slots))[:] += values
         for slot, landing in report.landings:
             landings[slot].append(landing)
-        outcomes = classify(report, steps, max_steps, limits.pass_m, env.half_patch_m)
+        outcomes = classify(
+            report, steps, max_steps, limits.pass_m, env.half_patch_m, limits.survive
+        )
         ended = []
         for slot, start in enumerate(running):
             outcome = outcomes[slot]
@@ -196,16 +198,18 @@ def classify(
     max_steps: int,
     pass_m: float,
     half_patch_m: float,
+    survive: bool = False,
 ) -> list[Outcome | None]:
     """How the rollout of each slot has ended with this step; None where it goes on.
 
     Whoever falls in the step that passes the line has failed; whoever passes it in the
-    last step has not.
+    last step has not. With ``survive``, so has whoever is there in the last step.
     """
     x, y = report.position_m.T
+    at_time = Outcome.SUCCESS if survive else Outcome.TIME_OUT
     # Later ones win.
     rules = (
-        (Outcome.TIME_OUT, steps >= max_steps),
+        (at_time, steps >= max_steps),
         (Outcome.LEFT_PATCH, (np.abs(y) > half_patch_m) | (x < -half_patch_m)),
         (Outcome.SUCCESS, (x > pass_m) & (np.abs(y) <= half_patch_m)),
         (Outcome.FALL, report.has_fallen),

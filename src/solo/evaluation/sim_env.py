@@ -27,6 +27,7 @@ from solo.evaluation.mdp import (
     PlannedCommand,
     PlannedCommandCfg,
     Track,
+    base_motion,
     change_legs,
     put_obstacle,
 )
@@ -47,6 +48,9 @@ Stance and lift tell a robot that walks from one that stands and shuffles."""
 
 LANDINGS = dict(zip((COUNT, *PER_LANDING), ("count", "over", "shifted"), strict=True))
 """On terrain with holes: measure to what `mdp.void_landings` sums up."""
+
+MOTION = ("moved_forward", "moved_sideways", "turned")
+"""Mean motion of the base, m/s and rad/s, where a protocol asks for it."""
 
 _BEGIN = "begin_rollouts"
 _DIVERGED = "physics_diverged"
@@ -114,6 +118,11 @@ def make_eval_env_cfg(
                 params={"what": what, **deepcopy(soles)},
             )
             for name, what in LANDINGS.items()
+        }
+    if protocol.measures_motion:
+        cfg.rewards |= {
+            name: RewardTermCfg(func=base_motion, weight=1.0, params={"axis": axis})
+            for axis, name in enumerate(MOTION)
         }
     cfg.metrics = {}
     cfg.scale_rewards_by_dt = False
@@ -257,7 +266,10 @@ class SimEnv:
         for slot, start in zip(slots, starts, strict=True):
             self._place(slot, start.patch, start.offset_m, start.column)
             self._plan.joint_scale[slot] = torch.from_numpy(start.joint_scale)
-            self._command.forward_m_s[slot] = start.forward_m_s
+            command, turn = self._command, start.turn_rad_s
+            command.forward_m_s[slot] = start.forward_m_s
+            command.sideways_m_s[slot] = start.sideways_m_s
+            command.turn_rad_s[slot] = torch.nan if turn is None else turn
         self._reset(np.asarray(slots))
 
     def observations(self) -> Any:
