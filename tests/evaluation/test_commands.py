@@ -29,7 +29,7 @@ def test_every_slot_gets_the_command_of_its_job(env):
     starts = [DIRECTIONS.draw_start(c, 0, NUM_JOINTS) for c in DIRECTIONS.cells]
     env.begin(range(len(starts)), starts)
     manager, robot = env.env.command_manager, env.env.scene["robot"]
-    asked = {c.label: c.command for c in DIRECTIONS.cells}
+    asked = dict(DIRECTIONS.commands)
     names = list(asked)
     pose = robot.data.root_link_pose_w.clone()
     pose[:, 3:] = torch.tensor([np.cos(0.1), 0.0, 0.0, np.sin(0.1)])  # 0.2 rad left.
