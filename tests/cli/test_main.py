@@ -248,3 +248,14 @@ def test_a_wrong_verb_is_told_the_nearest(capsys):
         assert code == 2
         assert_one_clear_line(err, f"Did you mean {near!r}?")
     assert "Did you mean" not in run(capsys, "zzz")[2]
+
+
+def test_help_of_an_option_flows_to_the_margin(capsys):
+    """A paragraph breaks where the line is full, not where its source breaks."""
+    with pytest.raises(SystemExit):
+        main(["eval", "stress", "--help"])
+    shown = capsys.readouterr().out.splitlines()
+    first = next(i for i, line in enumerate(shown) if "whose last seconds" in line)
+    lines = [line.strip("\u2502").rstrip() for line in shown[first : first + 2]]
+    word = lines[1].split()[0]
+    assert len(f"{lines[0]} {word}") > max(len(line.rstrip()) for line in shown) - 4

@@ -11,8 +11,10 @@ import difflib
 import importlib
 import itertools
 import os
+import re
 import sys
 from collections.abc import Sequence
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, cast
 
@@ -202,6 +204,8 @@ def parse(verb: str, args: Sequence[str]) -> Verb:
     import tyro
 
     cls = load_verb(verb)
+    if {"-h", "--help"} & set(args):
+        _let_help_flow()
     overrides: dict[str, str] = {}
     if "overrides" in {field.name for field in dataclasses.fields(cls)}:
         args, overrides = split_overrides(args)
@@ -209,6 +213,26 @@ def parse(verb: str, args: Sequence[str]) -> Verb:
     if overrides:
         command = dataclasses.replace(command, overrides=overrides)
     return cast(Verb, command)
+
+
+def _let_help_flow() -> None:
+    """Join the lines of each paragraph in the help of an option.
+
+    tyro breaks the line where a docstring has a line break followed by anything but a
+    letter, and lines of attribute docstrings are indented. Its function is private; a
+    test looks at the result.
+    """
+    from tyro import _docstrings
+
+    find = _docstrings.parse_docstring_from_object
+
+    def find_joined(obj: object) -> dict[str, str]:
+        return {
+            name: re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(text))
+            for name, text in find(obj).items()
+        }
+
+    _docstrings.parse_docstring_from_object = cast(Any, find_joined)
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
