@@ -139,13 +139,13 @@ def _make_windows(
 def _make_training_step(
     model: Reconstructor, batch_size: int, cells: bool = False, shared: bool = False
 ) -> Callable[[], None]:
-    """A training step; maybe with a quarter of the cells, and with shared images."""
+    """A training step; maybe of a quarter of the queries, with shared images."""
     depth, frames = _make_windows(model, batch_size)
     height, velocity = torch.zeros(batch_size, *model.io.map_cells), frames[:, -1, :3]
     optimizer = make_optimizer(model)
     chosen = frame_of = None
     if cells:
-        total = height[0].numel()
+        total = model.io.num_queries
         chosen = torch.randperm(total)[: total // 4]
     if shared:
         # Four windows of four images, each one image further than the one before.
