@@ -32,7 +32,7 @@ class BlindCfg:
 class Blind(Reconstructor):
     def __init__(self, cfg: BlindCfg) -> None:
         super().__init__(cfg.io)
-        self.cfg, (rows, columns) = cfg, cfg.io.map_cells
+        self.cfg, (rows, columns) = cfg, cfg.io.height_map.cells
         size = cfg.io.proprioception_frames * cfg.io.proprioception_dim
         self.body = nn.Sequential(nn.Flatten(), nn.Linear(size, cfg.hidden), nn.ELU())
         self.height = nn.Linear(cfg.hidden, rows * columns)
@@ -40,7 +40,7 @@ class Blind(Reconstructor):
 
     def forward(self, depth: torch.Tensor, proprioception: torch.Tensor, state=None):
         features = self.body(self.normalizer(proprioception))
-        relief = self.height(features).unflatten(1, self.io.map_cells)
+        relief = self.height(features).unflatten(1, self.io.height_map.cells)
         outputs = {
             "height": self.to_metres(relief),
             "velocity": self.velocity(features),

@@ -116,7 +116,7 @@ def test_an_ablation_runs_is_found_and_goes_on(tmp_path, monkeypatch):
     train_teacher(teacher)
     arms = (ABLATIONS["objectives"][0], ABLATIONS["objectives"][2])
     monkeypatch.setitem(ABLATIONS, "objectives", arms)
-    io = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
+    io = ReconstructionIoCfg(depth_shape=(16, 25), query_block=4)
     perception = replace(SMOKE.perception, network={"io": io, **SIZES["qr"]})
     folder = tmp_path / "ablation"
     cfg = AblationCfg(

@@ -31,7 +31,7 @@ IO = ReconstructionIoCfg(
     height_map=HeightMapCfg(
         cells=(4, 8), cell_m=0.2, x_range_m=(-0.3, 1.3), y_range_m=(-0.4, 0.4)
     ),
-    map_stride=2,
+    query_block=2,
 )
 TINY_QR: dict[str, Any] = {
     "dim": 8,
@@ -71,7 +71,7 @@ class LinearReconstructor(Reconstructor):
     def __init__(self, cfg: LinearCfg) -> None:
         super().__init__(cfg.io)
         self.cfg = cfg
-        rows, columns = cfg.io.map_cells
+        rows, columns = cfg.io.height_map.cells
         pixels = cfg.io.depth_shape[0] * cfg.io.depth_shape[1]
         inputs = cfg.io.proprioception_dim + pixels * cfg.uses_depth
         self.layer = nn.Linear(inputs, rows * columns + 3)
@@ -86,7 +86,7 @@ class LinearReconstructor(Reconstructor):
         if self.cfg.uses_depth:
             parts.append(depth[:, -1].flatten(1))
         out = self.layer(torch.cat(parts, dim=-1))
-        height = self.to_metres(out[:, :-3].unflatten(1, self.io.map_cells))
+        height = self.to_metres(out[:, :-3].unflatten(1, self.io.height_map.cells))
         return {"height": height, "velocity": out[:, -3:]}, state
 
 

@@ -40,7 +40,7 @@ def rig(tmp_path):
 def make_dashboard(**cfg) -> Dashboard:
     contract, command = tiny_contract(), CommandCfg()
     place = {"port": 0, **cfg}
-    return Dashboard(contract, command, "tiny.onnx", "fake", WINDOW, **place)
+    return Dashboard(contract, command, "tiny.onnx", "fake", WINDOW, (1, 2), **place)
 
 
 @pytest.fixture
@@ -166,6 +166,16 @@ def test_the_page_is_served_and_follows_the_run(rig, dashboard):
     assert state["memory_mb"] is None or state["memory_mb"] > 10.0
     assert get(dashboard.url + "other")[0] == 404
     assert dashboard.failure is None
+
+
+def test_the_attention_may_have_fewer_cells_than_the_map(rig, dashboard):
+    rig.tick()
+    view = PolicyView(np.zeros((2, 3)), np.zeros(3), np.ones((1, 2)))
+    dashboard.put(replace(rig.runtime.snapshot, view=view))
+    assert dashboard.failure is None
+    state = json.loads(get(dashboard.url + "state")[1])
+    assert state["map"]["shape"] == [2, 3]
+    assert state["map"]["attention_shape"] == [1, 2]
 
 
 def test_another_site_cannot_read_it_through_the_browser(dashboard):

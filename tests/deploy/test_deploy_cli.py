@@ -33,9 +33,9 @@ def bundle(monkeypatch):
         command=CommandCfg((-0.1, 0.0, -0.2), (0.3, 0.0, 0.2)),
         metadata={
             "robot": "g1",
+            "graph": {"outputs": {"attention": [1, 4, 8]}},
             "height_map": {
                 "cells": [16, 32],
-                "reconstructed_stride": 2,
                 "x_range_m": [-0.3, 1.3],
                 "y_range_m": [-0.4, 0.4],
             },

@@ -31,7 +31,7 @@ from solo.reconstruction.networks.interface import ReconstructionIoCfg, Reconstr
 from solo.robots.g1 import G1
 from tests.reconstruction.networks.helpers import SIZES
 
-IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=2)
+IO = ReconstructionIoCfg(depth_shape=(16, 25), query_block=2)
 RECORD = ExportRecord("smoke", 7, (-0.5, -0.5, -1.0), (1.0, 0.5, 1.0))
 GROUPS = ["proprioception", "reconstructed_velocity", "reconstructed_map"]
 ACTOR: dict[str, Any] = {

@@ -52,7 +52,8 @@ def test_the_metadata_tell_the_whole_story():
         mount["rotation_camera_to_body"], G1.camera_mount.rotation_camera_to_body()
     )
     assert meta["height_map"]["x_range_m"] == [-0.3, 1.3]
-    assert meta["height_map"]["reconstructed_stride"] == 2
+    # Of the student's map encoder, which keeps every second cell.
+    assert meta["graph"]["outputs"]["attention"] == [1, 8, 16]
     assert meta["training"]["profile"] == "smoke"
     assert meta["training"]["seed"] == 7
     assert [term["unit"] for term in meta["observation"]["terms"]]

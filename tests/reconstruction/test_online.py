@@ -106,8 +106,7 @@ def test_the_rollout_storage_has_estimates_and_no_images():
         assert torch.equal(stored[PROPRIOCEPTION][step], obs[WINDOW][:, -1])
         estimate, _ = algorithm.learner.model(obs[DEPTH], obs[WINDOW])
         assert torch.equal(stored[VELOCITY][step], estimate["velocity"])
-        kept = IO.keep(stored[MAP][step])
-        assert torch.equal(kept, estimate["height"])
+        assert torch.equal(stored[MAP][step], estimate["height"])
         assert torch.equal(stored[TRUE_MAP][step], obs[TRUE_MAP])
 
 
@@ -129,7 +128,6 @@ def test_buffer_keeps_windows_with_their_labels():
     env = TinyPerceptiveEnv()
     buffer = WindowBuffer(IO, env.num_envs, STEPS, 2 * STEPS + 1, "cpu")
     assert buffer.per_step == 3  # Rounded up.
-    model = make_reconstructor("linear", io=IO)
     observed = []
     for _ in range(STEPS):
         observed.append(obs := env.get_observations())
@@ -145,7 +143,7 @@ def test_buffer_keeps_windows_with_their_labels():
         assert len(matches) == 1
         env_id = int(matches)
         assert torch.equal(depth[row], obs[DEPTH][env_id])
-        assert torch.equal(height[row], model.io.keep(obs[TRUE_MAP][env_id]))
+        assert torch.equal(height[row], obs[TRUE_MAP][env_id])
         assert torch.equal(velocity[row], obs[TRUE_VELOCITY][env_id])
 
 
@@ -178,13 +176,13 @@ def test_buffer_keeps_mirror_images_of_some_windows():
             }
         assert torch.equal(depth, expected[DEPTH])
         assert torch.equal(window, expected[WINDOW])
-        assert torch.equal(height, expected[TRUE_MAP][::2, ::2])
+        assert torch.equal(height, expected[TRUE_MAP])
         assert torch.equal(velocity, expected[TRUE_VELOCITY])
     assert 10 < num_images < 44  # Of 54; a coin leaves that range once in 10 million.
 
 
 def test_some_cells_per_update_teach_the_whole_map():
-    """Ground higher than an untrained network thinks, two cells of it at a time."""
+    """Ground higher than an untrained network thinks, two blocks of it at a time."""
     torch.manual_seed(0)
     cfg = ReconstructionLearnerCfg(updates=150, batch=8, cells=2, learning_rate=2e-2)
     env, fields = TinyPerceptiveEnv(), {**TINY_QR, "io": IO}
@@ -195,7 +193,7 @@ def test_some_cells_per_update_teach_the_whole_map():
     def error() -> float:
         with torch.no_grad():
             outputs, _ = learner.model(obs[DEPTH], obs[WINDOW])
-        return (outputs["height"] - IO.keep(obs[TRUE_MAP])).abs().max().item()
+        return (outputs["height"] - obs[TRUE_MAP]).abs().max().item()
 
     assert error() > 0.5 * IO.height_unit_m
     learner.buffer.add(obs)
@@ -286,7 +284,7 @@ def test_a_memory_is_streamed_and_learned_from_the_states_it_had():
             batch.depth, batch.proprioception, batch.begins, state
         )
     height = outputs["height"].unflatten(0, (-1, 3))
-    acted_on = IO.keep(algorithm.storage.observations[MAP])  # [STEPS, 6, Y, X]
+    acted_on = algorithm.storage.observations[MAP]  # [STEPS, 6, Y, X]
     for row in range(len(first)):
         robot, step = int(buffer._envs[row % 6]), row // 6
         torch.testing.assert_close(height[row], acted_on[step : step + 3, robot])

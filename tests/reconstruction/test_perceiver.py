@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -30,19 +28,6 @@ from tests.algorithms.tiny_perceptive import (
 @pytest.fixture(autouse=True)
 def linear(monkeypatch):
     monkeypatch.setitem(RECONSTRUCTORS, "linear", LINEAR)
-
-
-@pytest.mark.parametrize("rows", [4, 5])
-def test_upsampling_is_exact_on_the_cells_that_are_kept(rows):
-    window = replace(
-        IO.height_map, cells=(rows, 8), y_range_m=(-0.1 * rows, 0.1 * rows)
-    )
-    sizes = replace(IO, height_map=window)
-    height = torch.randn(3, *sizes.map_cells)
-    grown = sizes.fill(height)
-    assert grown.shape == (3, rows, 8)
-    assert torch.equal(sizes.keep(grown), height)
-    assert torch.equal(grown[:, 1, 3], height[:, 0, 1])
 
 
 def test_streaming_equals_windows_through_resets_and_changes_of_weights():

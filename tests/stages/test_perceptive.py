@@ -26,7 +26,7 @@ from solo.terrains import TerrainSceneCfg
 from tests.reconstruction.networks.helpers import SIZES
 
 TERRAIN = TerrainSceneCfg(("flat", "stairs_up_30"), num_levels=2, border_m=4.0)
-IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
+IO = ReconstructionIoCfg(depth_shape=(16, 25), query_block=4)
 
 
 def tiny(name: str) -> Profile:

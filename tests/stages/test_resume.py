@@ -32,7 +32,7 @@ from tests.reconstruction.networks.helpers import SIZES
 TERRAIN = TerrainSceneCfg(("flat", "gap"), num_levels=2, border_m=4.0)
 STEPS = 24
 ITERATIONS = {"teacher": 6, "student": 4, "perceptive": 4}
-IO = ReconstructionIoCfg(depth_shape=(16, 25), map_stride=4)
+IO = ReconstructionIoCfg(depth_shape=(16, 25), query_block=4)
 PROFILE = replace(
     SMOKE,
     save_interval=1,

@@ -34,7 +34,7 @@ from solo.algorithms.mirror import TERMS, SignedMap
 from solo.algorithms.ta_mse import TERMINAL_OBSERVATIONS, TaMse
 from solo.algorithms.terrain_means import Terrain, mean_per_terrain
 from solo.errors import SoloError
-from solo.reconstruction.networks.interface import Outputs, ReconstructionIoCfg
+from solo.reconstruction.networks.interface import Outputs
 from solo.reconstruction.online import (
     Mirrors,
     ReconstructionLearner,
@@ -59,11 +59,9 @@ DEPTH_CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 """What may be done to the images [B, T, H, W]; 0 means that nothing was measured."""
 
 
-def map_error_cm(
-    estimate: Outputs, height_map: torch.Tensor, io: ReconstructionIoCfg
-) -> torch.Tensor:
-    """Mean absolute error of the map that is acted on, over all cells [B], cm."""
-    error = io.fill(estimate["height"]) - height_map
+def map_error_cm(estimate: Outputs, height_map: torch.Tensor) -> torch.Tensor:
+    """Mean absolute error of the map over all cells [B], cm."""
+    error = estimate["height"] - height_map
     return 100.0 * error.abs().mean(dim=(-2, -1))
 
 
@@ -74,9 +72,9 @@ class RolloutErrors:
         self._height_cm: list[torch.Tensor] = []
         self._velocity: list[torch.Tensor] = []
 
-    def add(self, estimate: Outputs, obs: TensorDict, io: ReconstructionIoCfg) -> None:
+    def add(self, estimate: Outputs, obs: TensorDict) -> None:
         """Compare the estimates of a step with the privileged groups."""
-        self._height_cm.append(map_error_cm(estimate, obs[TRUE_MAP], io))
+        self._height_cm.append(map_error_cm(estimate, obs[TRUE_MAP]))
         velocity_error = estimate["velocity"] - obs[TRUE_VELOCITY]
         self._velocity.append(velocity_error.abs().sum(dim=-1))
 
@@ -127,7 +125,7 @@ def depth_ablation(
         changed[DEPTH] = change(obs[DEPTH])
         estimate, _ = model(changed[DEPTH], changed[WINDOW], state)
         seen = perceiver.compose(changed, estimate)
-        error = map_error_cm(estimate, obs[TRUE_MAP], model.io)
+        error = map_error_cm(estimate, obs[TRUE_MAP])
         result[f"depth_{name}_gap"] = gap(seen).mean().item()
         result[f"depth_{name}_map_cm"] = error.mean().item()
     return result
@@ -188,7 +186,7 @@ class PerceptiveTaMse(TaMse):
         else:
             self.learner.buffer.add(obs, memory.is_new, memory.before)
         if self._estimate is not None:
-            self._errors.add(self._estimate, obs, self.learner.model.io)
+            self._errors.add(self._estimate, obs)
         return super().act(seen)
 
     def process_env_step(

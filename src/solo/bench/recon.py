@@ -141,7 +141,8 @@ def _make_training_step(
 ) -> Callable[[], None]:
     """A training step; maybe of a quarter of the queries, with shared images."""
     depth, frames = _make_windows(model, batch_size)
-    height, velocity = torch.zeros(batch_size, *model.io.map_cells), frames[:, -1, :3]
+    height = torch.zeros(batch_size, *model.io.height_map.cells)
+    velocity = frames[:, -1, :3]
     optimizer = make_optimizer(model)
     chosen = frame_of = None
     if cells:

@@ -243,7 +243,6 @@ def _default_output(profile: str) -> Path:
 def _print_table(result: dict[str, Any]) -> None:
     from rich.table import Table
 
-    data, stride = result["data"], result["map_stride"]
     numbers = {
         "l1_cm": "L1, cm",
         "hard_l1_cm": "hard L1, cm",
@@ -254,10 +253,9 @@ def _print_table(result: dict[str, Any]) -> None:
         "velocity_l1": "velocity, m/s",
     }
     table = Table("method", "parameters", *numbers.values(), "in view", "out of view")
+    sampler = result["data"]["train"]["sampler"]
     cells = f"cells of {result['cell_cm']:g} cm"
-    if stride > 1:
-        cells += f", one in {stride * stride} reconstructed"
-    table.title = f"held-out terrain, {data['train']['sampler']} sampler, {cells}"
+    table.title = f"held-out terrain, {sampler} sampler, {cells}"
     baselines = {name: result[name] for name in ("flat", "noise")}
     for name, row in {**result["methods"], **baselines}.items():
         table.add_row(

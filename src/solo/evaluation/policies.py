@@ -22,12 +22,7 @@ from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy
 from solo.networks.student import StudentModel
-from solo.reconstruction.networks.interface import (
-    Outputs,
-    ReconstructionIoCfg,
-    Reconstructor,
-    State,
-)
+from solo.reconstruction.networks.interface import Outputs, Reconstructor, State
 from solo.reconstruction.networks.query_reconstructor import QueryReconstructor
 from solo.reconstruction.perceiver import (
     DEPTH,
@@ -95,11 +90,9 @@ def _run_source(run: Run) -> PolicySource:
 
     details = {}
     if networks.reconstructor is not None:
-        io = networks.reconstructor.io
         details = {
             "reconstructor": run.state["reconstructor"]["name"],
-            "depth_shape": list(io.depth_shape),
-            "map_stride": io.map_stride,
+            "depth_shape": list(networks.reconstructor.io.depth_shape),
         }
     return PolicySource(
         name=f"{run.path.resolve().parent.name}/{run.path.name}",
@@ -269,15 +262,15 @@ class PerceptivePolicy(Policy):
         self, part: Mapping[str, torch.Tensor], state: State | None
     ) -> tuple[dict[str, torch.Tensor], State | None]:
         """The student's groups and the errors of one block, and its new state."""
-        io, window = self._reconstructor.io, part[WINDOW]
+        window = part[WINDOW]
         estimate, state = self._reconstructor(part[DEPTH], window, state)
         groups = {
             PROPRIOCEPTION: window[:, -1],
             VELOCITY: estimate["velocity"],
-            MAP: io.fill(estimate["height"]),
+            MAP: estimate["height"],
         }
         truth = (part[name] for name in TRUE_GROUPS)
-        return groups | estimate_errors(estimate, io, *truth), state
+        return groups | estimate_errors(estimate, *truth), state
 
 
 def shared_out(env: ManagerBasedRlEnv) -> ShareOut | None:
@@ -286,24 +279,19 @@ def shared_out(env: ManagerBasedRlEnv) -> ShareOut | None:
 
 
 def estimate_errors(
-    estimate: Outputs,
-    io: ReconstructionIoCfg,
-    height_map: torch.Tensor,
-    velocity: torch.Tensor,
+    estimate: Outputs, height_map: torch.Tensor, velocity: torch.Tensor
 ) -> dict[str, torch.Tensor]:
     """How wrong a reconstructor is, per slot.
 
     Args:
-        estimate: ``height`` [B, Y', X'] of the reconstructed cells and ``velocity``
-            [B, 3].
-        io: Which cells are reconstructed.
-        height_map: True map of all cells [B, Y, X].
+        estimate: ``height`` [B, Y, X] and ``velocity`` [B, 3].
+        height_map: True map [B, Y, X].
         velocity: True velocity [B, 3].
 
     Returns:
-        ``height_map_l1_m`` [B], the mean over the map acted on, and
+        ``height_map_l1_m`` [B], the mean over the map, and
         ``reconstructed_velocity_error`` [B], the length of the difference, m/s.
     """
-    height = (io.fill(estimate["height"]) - height_map).abs()
+    height = (estimate["height"] - height_map).abs()
     difference = torch.linalg.vector_norm(estimate["velocity"] - velocity, dim=-1)
     return dict(zip(MEASURES, (height.mean(dim=(-2, -1)), difference), strict=True))

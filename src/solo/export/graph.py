@@ -83,14 +83,13 @@ class PolicyGraph(nn.Module):
 
     def act(
         self,
-        height: torch.Tensor,
+        height_map: torch.Tensor,
         velocity: torch.Tensor,
         proprioception: torch.Tensor,
         h: torch.Tensor,
         c: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
         """The student's part; see `forward`."""
-        height_map = self.io.fill(height)
         sources = {"proprioception": proprioception[:, -1], "velocity": velocity}
         vector = torch.cat([sources[group] for group in self.groups], dim=-1)
         action, weights, h_out, c_out = self.student.step(vector, height_map, h, c)

@@ -104,7 +104,6 @@ def describe(
         },
         "height_map": {
             **asdict(io.height_map),
-            "reconstructed_stride": io.map_stride,
             "frame": "heading",
             "unit": "m, terrain height minus base height",
         },

@@ -17,10 +17,7 @@ from solo.reconstruction.data.recorder import EXTENT_PATCHES_M, check_disjoint
 from solo.reconstruction.data.shards import Manifest
 from solo.reconstruction.data.windows import Batch, WindowSet
 from solo.reconstruction.metrics import Labels, score_frames, summarise
-from solo.reconstruction.networks.interface import (
-    ReconstructionIoCfg,
-    Reconstructor,
-)
+from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.offline import ModelFactory, fit, make_model, open_split
 from solo.robots import get_robot
 from solo.robots.view import cells_in_view
@@ -143,7 +140,7 @@ def from_episodes(model: Reconstructor, device: str = "cpu") -> Predict:
                     sensed = (batch.depth.to(device), batch.proprioception.to(device))
                     outputs, state = model(*sensed, state)
                     if step in steps:
-                        height = model.io.fill(outputs["height"]).cpu()
+                        height = outputs["height"].cpu()
                         velocity = outputs["velocity"].cpu()
                         rows.append((height, batch.height, velocity, batch.velocity))
                 # [lanes, steps, ...], as windows are ordered.
@@ -165,7 +162,7 @@ def _joined(
     return Prediction(height, true_height, velocity, true_velocity, sequences, steps)
 
 
-def as_predict(model: nn.Module, io: ReconstructionIoCfg, device: str) -> Predict:
+def as_predict(model: nn.Module, device: str) -> Predict:
     """A trained reconstructor, used as it was trained."""
     model.eval()
     if isinstance(model, Reconstructor) and model.episode_memory:
@@ -173,7 +170,7 @@ def as_predict(model: nn.Module, io: ReconstructionIoCfg, device: str) -> Predic
 
     def predictor(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         outputs, _ = model(batch.depth.to(device), batch.proprioception.to(device))
-        return io.fill(outputs["height"]).cpu(), outputs["velocity"].cpu()
+        return outputs["height"].cpu(), outputs["velocity"].cpu()
 
     return from_windows(predictor)
 
@@ -298,7 +295,7 @@ def compare(
     predictions = {}
     for method in methods:
         trained = fit(replace(cfg, method=method), data, output / method, True, factory)
-        predict = as_predict(trained.model, cfg.io, cfg.device)
+        predict = as_predict(trained.model, cfg.device)
         found = predictions[method] = predict(held_out, f"evaluating {method}")
         result["methods"][method] = {
             "parameters": trained.num_parameters,
@@ -320,7 +317,6 @@ def compare(
             result["extent_shift"]["flat"] = extent_shift(found, extent)
     result["share_in_view"] = float(in_view.mean())
     result["cell_cm"] = 100.0 * robot.height_map.cell_m
-    result["map_stride"] = cfg.io.map_stride
     settings = {k: v for k, v in vars(cfg).items() if k != "method"}
     splits = ("train", "eval", *(("extent",) if has_extent else ()))
     result["training"] = settings

@@ -272,7 +272,7 @@ def _update(state: Fit, recording: WindowSet) -> None:
     parts, state.memory = update(
         state.model,
         state.optimizer,
-        batch._replace(height=cfg.io.keep(batch.height)),
+        batch,
         cosine(cfg.learning_rate, state.update / cfg.updates),
         None if cells is None else cells.to(cfg.device),
         state.memory,

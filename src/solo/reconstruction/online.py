@@ -113,13 +113,13 @@ class WindowBuffer:
             state_shapes: Shapes of a reconstructor's state, if it has a memory of the
                 episode, which is then kept as well.
         """
-        self.io, self.num_envs, self.mirrors = io, num_envs, mirrors
+        self.num_envs, self.mirrors = num_envs, mirrors
         self.follows = follows
         self.per_step = min(num_envs, math.ceil(samples / num_steps))
         shapes = {
             DEPTH: (io.depth_frames, *io.depth_shape),
             WINDOW: (io.proprioception_frames, io.proprioception_dim),
-            TRUE_MAP: io.map_cells,
+            TRUE_MAP: io.height_map.cells,
             TRUE_VELOCITY: (3,),
         }
         self.capacity = self.per_step * num_steps
@@ -159,8 +159,6 @@ class WindowBuffer:
             values = obs[name][self._envs]
             if self._is_image is not None and self.mirrors is not None:
                 values[self._is_image] = self.mirrors[name](values[self._is_image])
-            if name == TRUE_MAP:
-                values = self.io.keep(values)
             rows[place].copy_(values)
         if begins is not None:
             self._begins[place] = begins[self._envs]
@@ -176,7 +174,7 @@ class WindowBuffer:
             self._is_image = torch.rand(self.per_step, device=device) < 0.5
 
     def take(self, indices: torch.Tensor) -> Batch:
-        """Some samples, with the heights of the reconstructed cells."""
+        """Some samples."""
         return Batch(*(rows[indices] for rows in self._rows.values()))
 
     def take_sequences(self, first: torch.Tensor, count: int) -> tuple[Batch, State]:

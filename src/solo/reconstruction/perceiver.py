@@ -229,7 +229,7 @@ class Perceiver:
 
     @torch.no_grad()
     def estimate(self, obs: TensorDict, dones: torch.Tensor | None = None) -> Outputs:
-        """Heights [B, Y', X'] and velocity [B, 3].
+        """Heights [B, Y, X] and velocity [B, 3].
 
         Args:
             obs: Observations of the environment.
@@ -250,7 +250,7 @@ class Perceiver:
 
         Args:
             obs: Observations of the environment.
-            estimate: Heights [B, Y', X'] and velocity [B, 3]; None puts what the
+            estimate: Heights [B, Y, X] and velocity [B, 3]; None puts what the
                 student of stage 2 sees in their places.
         """
         if estimate is None:
@@ -259,8 +259,7 @@ class Perceiver:
                 BLURRED_VELOCITY if BLURRED_VELOCITY in obs else TRUE_VELOCITY
             ]
         else:
-            height = self.reconstructor.io.fill(estimate["height"])
-            velocity = estimate["velocity"]
+            height, velocity = estimate["height"], estimate["velocity"]
         seen = obs.exclude(DEPTH, WINDOW)
         seen[PROPRIOCEPTION] = obs[WINDOW][:, -1]
         seen[VELOCITY], seen[MAP] = velocity.detach(), height.detach()

@@ -53,7 +53,7 @@ def test_a_step_is_where_it_is_however_the_robot_leans(profile, gravity, waist):
     image = ground_image(evidence, frames, step_x_m=0.8, step_m=0.1)
     found = evidence(image, frames).unflatten(2, (3, 9))[0]  # [cells, 3, 9]
     mean, top, seen = found[:, :, 4].unbind(1)  # The bin of the cell itself.
-    ahead = io.cell_xy_h()[..., 0].flatten()
+    ahead = torch.from_numpy(io.height_map.centres_h())[..., 0].flatten()
     expected = torch.where(ahead > 0.8, 0.1, 0.0) / io.height_unit_m
     # The foot of the step is hidden, its edge is at a boundary of cells.
     is_clear = (seen > 0.0) & ((ahead - 0.8).abs() > 0.06)
@@ -106,7 +106,7 @@ def test_cells_in_view_have_evidence():
 def test_neighbours_are_around_the_cell_in_the_order_of_the_map():
     """One point over one cell: the cell has it in the middle, others beside it."""
     evidence = evidence_of(IO_PROFILES["paper"])
-    x, y = evidence.io.cell_xy_h()[5, 7].tolist()
+    x, y = evidence.io.height_map.centres_h()[5, 7].tolist()
     points = torch.tensor([[[x], [y], [-0.757 + 0.25]]])
     found = evidence.binned(points, torch.ones(1, 1, dtype=torch.bool))
     seen = found.unflatten(1, (16, 32)).unflatten(3, (3, 3, 3))[0, ..., 2, :, :]

@@ -136,38 +136,13 @@ def test_each_cell_has_a_code_of_its_own():
     assert distance.min() > 0.5
 
 
-def test_map_stride_keeps_the_cells_that_the_map_encoder_keeps():
-    io = ReconstructionIoCfg(map_stride=2)
-    assert io.map_cells == (8, 16)
-    kept = torch.tensor([[-0.275, -0.375], [-0.175, -0.375]])
-    torch.testing.assert_close(io.cell_xy_h()[0, :2], kept)
-
-
-def test_mirrored_rows_are_their_own_mirror_image():
-    io = ReconstructionIoCfg(map_stride=2, mirrored_rows=True)
-    y = io.cell_xy_h()[:, 0, 1]
-    torch.testing.assert_close(y, -y.flip(0))
-    height = torch.randn(2, *io.map_cells)
-    assert torch.equal(io.keep(io.fill(height)), height)
-    true = torch.randn(2, 16, 32)
-    assert torch.equal(io.keep(true.flip(1)), io.keep(true).flip(1))
-    # One row of each pair, as `fill` takes it.
-    assert [row // 2 for row in io.kept_rows] == list(range(8))
-    with pytest.raises(ValueError, match="mirrored_rows is set with 16 rows"):
-        ReconstructionIoCfg(map_stride=3, mirrored_rows=True)
-
-
 def test_blocks_of_a_map_are_squares_of_neighbouring_cells():
     io = IO_PROFILES["laptop"]
     assert (io.query_block, io.num_queries) == (2, 128)
     cells = torch.arange(512.0).view(1, 16, 32)
     blocks = io.to_blocks(cells)
-    assert blocks[0, 17].tolist() == [
-        66.0,
-        67.0,
-        98.0,
-        99.0,
-    ]  # Rows 2, 3; columns 2, 3.
+    # Rows 2 and 3, columns 2 and 3.
+    assert blocks[0, 17].tolist() == [66.0, 67.0, 98.0, 99.0]
     assert torch.equal(io.from_blocks(blocks), cells)
     with pytest.raises(ValueError, match="query_block is 3"):
         ReconstructionIoCfg(query_block=3)

@@ -41,7 +41,7 @@ def test_output_shapes_and_flat_ground_at_the_start(name, profile):
     with torch.no_grad():
         outputs, state = model(*make_windows(2, io))
     assert state is None
-    assert outputs["height"].shape == (2, 16 // io.map_stride, 32 // io.map_stride)
+    assert outputs["height"].shape == (2, 16, 32)
     assert outputs["velocity"].shape == (2, 3)
     # Untrained, it says about what a robot that stands still on a floor has around it.
     torch.testing.assert_close(
@@ -55,7 +55,7 @@ def test_gradients_reach_all_parameters(name):
     model = make_tiny(name)
     outputs, _ = model(*make_windows(4))
     loss, _ = reconstruction_loss(
-        outputs, torch.zeros(4, *IO.map_cells), torch.ones(4, 3)
+        outputs, torch.zeros(4, *IO.height_map.cells), torch.ones(4, 3)
     )
     loss.backward()
     for parameter_name, parameter in model.named_parameters():
@@ -241,8 +241,8 @@ def test_learns_eight_maps_that_are_functions_of_depth(name):
     depth, frames = make_windows(8)
     relief = torch.rand(8, 1, 1) * 0.4
     depth[:, -1] = 0.7 - relief
-    slope = torch.linspace(-0.1, 0.1, IO.map_cells[1])
-    height = (-0.9 + relief + slope).expand(-1, *IO.map_cells)
+    slope = torch.linspace(-0.1, 0.1, IO.height_map.cells[1])
+    height = (-0.9 + relief + slope).expand(-1, *IO.height_map.cells)
     velocity = frames[:, -1, :3]
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
     errors = []

@@ -27,6 +27,7 @@ class Dashboard:
         title: str,
         robot: str,
         height_map: Mapping[str, Any],
+        attention: tuple[int, int],
         host: str = "127.0.0.1",
         port: int = 8088,
     ) -> None:
@@ -38,11 +39,10 @@ class Dashboard:
             title: Name of the policy.
             robot: Name of the robot.
             height_map: ``height_map`` of the bundle's metadata.
+            attention: Cells of the policy's attention along y and x.
             host: Address to bind; another than this computer's needs a token.
             port: Port; 0 takes a free one.
         """
-        rows, columns = height_map["cells"]
-        stride = height_map.get("reconstructed_stride", 1)
         self.host, self.port = host, port
         self.failure: str | None = None
         """Why nothing is shown any more; the run goes on."""
@@ -50,8 +50,8 @@ class Dashboard:
         """Where the page is, with its token; known once it is started."""
         self._slot = Slot(
             (contract.depth.output_height, contract.depth.output_width),
-            (rows, columns),
-            (-(-rows // stride), -(-columns // stride)),
+            tuple(height_map["cells"]),
+            attention,
         )
         self._info = {
             "title": title,

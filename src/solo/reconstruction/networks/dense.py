@@ -69,7 +69,7 @@ class DenseReconstructor(Reconstructor):
         """Create memory and decoder; the memory reads ``evidence_dim`` per step."""
         super().__init__(cfg.io)
         self.cfg, self.episode_memory = cfg, cfg.episode_memory
-        rows, columns = cfg.io.map_cells
+        rows, columns = cfg.io.height_map.cells
         self.memory = nn.GRU(evidence_dim, cfg.hidden_dim, batch_first=True)
         self.rough_head = make_head(cfg.hidden_dim, cfg.decoder_dim, rows * columns)
         self.velocity_head = make_head(cfg.hidden_dim, cfg.head_hidden_dim, 3)
@@ -126,7 +126,7 @@ class DenseReconstructor(Reconstructor):
         self, hidden: torch.Tensor, context: tuple[torch.Tensor, ...]
     ) -> Outputs:
         """Heights and velocity from the memory [B, hidden]."""
-        rough = self.rough_head(hidden).view(-1, 1, *self.io.map_cells)
+        rough = self.rough_head(hidden).view(-1, 1, *self.io.height_map.cells)
         relief = rough + self.refine(rough, context)
         return {
             "height": self.to_metres(relief.squeeze(1)),

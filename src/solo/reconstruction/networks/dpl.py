@@ -101,7 +101,7 @@ class DplReconstructor(DenseReconstructor):
     ) -> torch.Tensor:
         """Correction from the rough map and the newest image."""
         fine, coarse = context
-        overlay = resize(self.overlay(fine), self.io.map_cells)
+        overlay = resize(self.overlay(fine), self.io.height_map.cells)
         return self.unet(torch.cat([rough, overlay], dim=1), coarse)
 
 

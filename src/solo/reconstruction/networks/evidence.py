@@ -8,7 +8,7 @@ which are in proprioception, and from the nominal mount; what mount errors, late
 noise do to it remains to be learned.
 
     image [B, H, W] -> points in the heading frame -> bins of 5 cm, the map's cells
-    each reconstructed cell gets its 3 x 3 bins: mean height, greatest height, seen;
+    each cell gets its 3 x 3 bins: mean height, greatest height, seen;
     a query that answers a block of cells gets their bins and those around them
 
 Nothing is kept between steps, so streaming needs no more state.
@@ -110,8 +110,7 @@ class CellEvidence(nn.Module):
 
         Returns:
             [B, blocks, channels]; heights over flat ground in `height_unit_m`, 0 if not
-            seen. The bins are all cells of the map and a rim of one around it, also
-            where only every n-th cell is reconstructed.
+            seen. The bins are the cells of the map and a rim of one around it.
         """
         io, window = self.io, self.io.height_map
         rows, columns = window.cells[0] + 2, window.cells[1] + 2
@@ -132,17 +131,7 @@ class CellEvidence(nn.Module):
         top = lowest.scatter_reduce(1, index, relief, "amax") * seen
         grid = torch.stack([mean, top, seen], dim=1)[:, :, :num_bins]
         grid = grid.unflatten(2, (rows, columns))
-        if io.mirrored_rows:  # The right half and the left half begin apart.
-            middle = window.cells[0] // 2
-            halves = (
-                grid[:, :, : middle + 2],
-                grid[:, :, middle + io.map_stride - 1 :],
-            )
-        else:
-            halves = (grid,)
-        size, stride = self.block + 2, self.block * io.map_stride
-        bins = [unfold(part, size, stride=stride) for part in halves]
-        return torch.cat(bins, dim=2).transpose(1, 2)
+        return unfold(grid, self.block + 2, stride=self.block).transpose(1, 2)
 
 
 def _turn(axis: int, angle: torch.Tensor) -> torch.Tensor:

@@ -50,15 +50,6 @@ class ReconstructionIoCfg:
     """Consecutive control steps in the window of proprioception."""
     height_map: HeightMapCfg = field(default_factory=HeightMapCfg)
     """The window of ground to reconstruct."""
-    map_stride: int = 1
-    """Reconstruct every n-th cell along both axes, the cells that `AmeCfg` keeps."""
-    mirrored_rows: bool = False
-    """Of each ``map_stride`` rows keep the outermost and not the first.
-
-    The kept rows are then their own mirror image. Else they are at y = -0.375, -0.275
-    ... 0.325 m with every second row, and a policy that also looks at mirrored maps
-    meets there the estimates of other places, 5 cm off.
-    """
     query_block: int = 1
     """Side of the square of cells that one query of QR answers; 1 in the paper.
 
@@ -80,7 +71,6 @@ class ReconstructionIoCfg:
             self.depth_stride,
             self.proprioception_dim,
             self.proprioception_frames,
-            self.map_stride,
             self.query_block,
         )
         if min(sizes) < 1 or self.height_unit_m <= 0.0:
@@ -88,72 +78,30 @@ class ReconstructionIoCfg:
                 f"ReconstructionIoCfg has sizes {sizes} and height_unit_m "
                 f"{self.height_unit_m}; all must be positive."
             )
-        rows = self.height_map.cells[0]
-        if self.mirrored_rows and rows % (2 * self.map_stride):
-            raise ValueError(
-                f"ReconstructionIoCfg.mirrored_rows is set with {rows} rows and "
-                f"map_stride {self.map_stride}; both halves of the map need the same "
-                "number of whole groups of rows."
-            )
-
-        if any(size % self.query_block for size in self.map_cells):
+        if any(size % self.query_block for size in self.height_map.cells):
             raise ValueError(
                 f"ReconstructionIoCfg.query_block is {self.query_block}; it must "
-                f"divide both sides of the map, {self.map_cells} cells."
+                f"divide both sides of the map, {self.height_map.cells} cells."
             )
 
     @property
     def num_queries(self) -> int:
         """Blocks of cells in the map."""
-        return math.prod(self.map_cells) // self.query_block**2
+        return math.prod(self.height_map.cells) // self.query_block**2
 
     def to_blocks(self, cells: torch.Tensor) -> torch.Tensor:
         """A map [..., Y, X] as blocks [..., queries, block * block], row by row."""
-        rows, columns = (size // self.query_block for size in self.map_cells)
+        rows, columns = (size // self.query_block for size in self.height_map.cells)
         block = self.query_block
         split = cells.unflatten(-1, (columns, block)).unflatten(-3, (rows, block))
         return split.transpose(-3, -2).flatten(-2).flatten(-3, -2)
 
     def from_blocks(self, blocks: torch.Tensor) -> torch.Tensor:
         """The map [..., Y, X] of blocks [..., queries, block * block]."""
-        rows, columns = (size // self.query_block for size in self.map_cells)
+        rows, columns = (size // self.query_block for size in self.height_map.cells)
         block = self.query_block
         split = blocks.unflatten(-1, (block, block)).unflatten(-3, (rows, columns))
         return split.transpose(-3, -2).flatten(-2).flatten(-3, -2)
-
-    @property
-    def kept_rows(self) -> list[int]:
-        """Rows of the whole map that are reconstructed."""
-        rows, stride = self.height_map.cells[0], self.map_stride
-        inner = stride - 1 if self.mirrored_rows else 0
-        return [k + (inner if 2 * k >= rows else 0) for k in range(0, rows, stride)]
-
-    @property
-    def map_cells(self) -> tuple[int, int]:
-        """Cells of the reconstructed map, Y and X."""
-        y, x = self.height_map.cells
-        return math.ceil(y / self.map_stride), math.ceil(x / self.map_stride)
-
-    def cell_xy_h(self) -> torch.Tensor:
-        """Centres of the reconstructed cells [Y', X', 2], metres, heading frame."""
-        centres = self.height_map.centres_h()[self.kept_rows, :: self.map_stride]
-        return torch.from_numpy(centres).float()
-
-    def keep(self, height_map: torch.Tensor) -> torch.Tensor:
-        """The cells [B, Y', X'] of a whole map [B, Y, X] that are reconstructed."""
-        return height_map[..., self.kept_rows, :][..., :: self.map_stride]
-
-    def fill(self, height: torch.Tensor) -> torch.Tensor:
-        """The whole map [B, Y, X] from the reconstructed cells [B, Y', X'].
-
-        Every reconstructed cell stands for its neighbours that were left out, so that
-        `keep` gives the input back.
-        """
-        (rows, columns), stride = self.map_cells, self.map_stride
-        grown = height.reshape(-1, rows, 1, columns, 1)
-        grown = grown.expand(-1, -1, stride, -1, stride)
-        grown = grown.reshape(-1, rows * stride, columns * stride)
-        return grown[:, : self.height_map.cells[0], : self.height_map.cells[1]]
 
 
 IO_PROFILES = {

@@ -42,7 +42,7 @@ class FourierEncoding(nn.Module):
         window = io.height_map
         (x_low, x_high), (y_low, y_high) = window.x_range_m, window.y_range_m
         unit = max(x_high - x_low, y_high - y_low) / 2.0
-        spacing_m = window.cell_m * io.map_stride * io.query_block
+        spacing_m = window.cell_m * io.query_block
         top = unit / spacing_m  # Half periods per unit.
         steps = torch.arange(num_frequencies) / max(num_frequencies - 1, 1)
         origin = torch.tensor([x_low + x_high, y_low + y_high]) / 2.0

@@ -109,8 +109,8 @@ class QueryReconstructor(Reconstructor):
         self.memory_norm = nn.LayerNorm(dim)
         encoding = FourierEncoding(io, cfg.num_frequencies)
         self.cell_features: torch.Tensor  # [queries, 2 + 4 K]
-        centres = io.to_blocks(io.cell_xy_h().movedim(-1, 0)).mean(dim=-1).T
-        features = encoding(centres)
+        cells = torch.from_numpy(io.height_map.centres_h()).float().movedim(-1, 0)
+        features = encoding(io.to_blocks(cells).mean(dim=-1).T)
         self.register_buffer("cell_features", features, persistent=False)
         self.query_projection = nn.Linear(encoding.dim, dim)
         self.velocity_query = _embedding(1, dim)

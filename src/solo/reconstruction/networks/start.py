@@ -84,7 +84,7 @@ class StartReconstructor(DenseReconstructor):
         if self.evidence is None:
             return read, ()
         measured = self.evidence(depth[:, -1], proprioception).transpose(1, 2)
-        return read, (measured.unflatten(2, self.io.map_cells),)
+        return read, (measured.unflatten(2, self.io.height_map.cells),)
 
     def refine(
         self, rough: torch.Tensor, context: tuple[torch.Tensor, ...]
