@@ -26,7 +26,6 @@ METHOD_TITLES = {
     "qr": "QR",
     "start": "START-style",
     "dpl": "DPL-style",
-    "qr_place": "QR with places",
     "qr_evidence": "QR with evidence",
     "start_evidence": "START-style with evidence",
     "start_memory": "START-style, memory of the episode",

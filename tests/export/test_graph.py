@@ -36,7 +36,7 @@ def walk(steps: int):
     [
         ("qr", False),
         ("qr", True),
-        ("qr_place", False),
+        ("qr_evidence", False),
         ("start", False),
         ("dpl", False),
     ],

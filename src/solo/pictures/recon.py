@@ -24,7 +24,6 @@ _COLORS = {
     "dpl_memory": "C6",
     "qr_evidence": "C3",
     "start_evidence": "C8",
-    "qr_place": "C4",
     "flat": "0.6",
 }
 

@@ -79,8 +79,8 @@ class FitCfg:
     """One training; the same for all methods but for the name."""
 
     method: str = "qr"
-    """qr, start or dpl; beyond the paper: start_memory, dpl_memory, qr_evidence,
-    start_evidence and qr_place."""
+    """qr, start or dpl; beyond the paper: start_memory, dpl_memory, qr_evidence and
+    start_evidence."""
     updates: int = 15_000
     """Optimiser steps (paper: 15000)."""
     batch: int = 64

@@ -202,8 +202,8 @@ class PerceptiveCfg(TrainCfg):
     student: Path | None = None
     """Run folder or checkpoint of stage 2; not needed to resume."""
     reconstructor: Literal[
-        "qr", "start", "dpl", "start_memory", "dpl_memory",
-        "qr_evidence", "start_evidence", "qr_place",
+        "qr", "start", "dpl", "start_memory", "dpl_memory", "qr_evidence",
+        "start_evidence",
     ] | None = None  # fmt: skip
     """Which reconstructor to train; the profile's if omitted (paper: qr)."""
     reconstructor_checkpoint: Path | None = None

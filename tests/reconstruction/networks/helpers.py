@@ -12,8 +12,7 @@ from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.sensors.height_map import HeightMapCfg
 
 NAMES = [
-    "qr", "qr_place", "qr_evidence", "start", "start_evidence", "start_memory", "dpl",
-    "dpl_memory",
+    "qr", "qr_evidence", "start", "start_evidence", "start_memory", "dpl", "dpl_memory",
 ]  # fmt: skip
 IO = ReconstructionIoCfg(
     depth_shape=(16, 25),
@@ -58,7 +57,6 @@ SIZES: dict[str, dict[str, Any]] = {
     },
 }
 EVIDENCE = EvidenceCfg(gravity=0, waist=3, frames=2, hidden_dim=16)
-SIZES["qr_place"] = SIZES["qr"]
 SIZES["qr_evidence"] = {**SIZES["qr"], "evidence": EVIDENCE}
 SIZES["start_evidence"] = {**SIZES["start"], "evidence": EVIDENCE}
 SIZES["start_memory"], SIZES["dpl_memory"] = SIZES["start"], SIZES["dpl"]

@@ -53,7 +53,7 @@ def test_the_memory_in_onnx_lasts_as_the_models(name, tmp_path):
             )
 
 
-@pytest.mark.parametrize("name", ["qr", "qr_place", "qr_evidence"])
+@pytest.mark.parametrize("name", ["qr", "qr_evidence"])
 def test_streaming_in_onnx_equals_the_model_over_two_episodes(name, tmp_path):
     model = make_tiny(name).eval()
     path = tmp_path / "stream.onnx"

@@ -10,8 +10,8 @@ import torch
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.depth_encoder import DepthEncoder, depth_channels
 from solo.reconstruction.networks.interface import IO_PROFILES, ReconstructionIoCfg
-from solo.reconstruction.networks.place import FourierEncoding, PlaceCfg, PlaceEmbedding
 from solo.reconstruction.networks.query_reconstructor import (
+    FourierEncoding,
     QueryReconstructor,
     QueryReconstructorCfg,
 )
@@ -36,7 +36,7 @@ def test_some_cells_are_those_of_the_whole_map(name):
     torch.testing.assert_close(some["velocity"], whole["velocity"])
 
 
-@pytest.mark.parametrize("name", ["qr", "qr_place", "qr_evidence"])
+@pytest.mark.parametrize("name", ["qr", "qr_evidence"])
 def test_streaming_equals_batch_with_delays_and_episodes_that_end(name):
     model = make_tiny(name).eval()
     history = DepthHistory(
@@ -184,22 +184,3 @@ def test_the_encoder_knows_its_grid(shape):
     encoder = DepthEncoder(1, (4, 4, 4), (2, 2, 2))
     assert encoder(torch.rand(1, 1, *shape)).shape[-2:] == encoder.grid(shape)
     assert DepthEncoder().grid((64, 113)) == (4, 8)
-
-
-def test_tokens_know_the_floor_under_a_standing_robot():
-    """Depth of a floor 0.757 m below the base, through the nominal camera."""
-    io = ReconstructionIoCfg()
-    place = PlaceEmbedding(PlaceCfg(), io, FourierEncoding(io), 16, 8)
-    down = place.rays_b[2] / 3.0  # Metres of descent per metre of depth, negative.
-    depth = (-(0.757 + 0.284) / down).unsqueeze(0) / 3.0
-    points, share = place.places(depth)
-    assert points.shape == (1, 32, 3)
-    torch.testing.assert_close(points[..., 2], torch.full((1, 32), -0.757))
-    grid = points.unflatten(1, (4, 8))[0]
-    assert (grid[:-1, :, 0] > grid[1:, :, 0]).all()  # Up in the image is farther.
-    assert (grid[:, :-1, 1] > grid[:, 1:, 1]).all()  # Left is +y.
-    assert share.min() > 0.2  # Tokens at the border look half beyond it.
-    depth[0, :32] = 0.0
-    blind = place(depth)
-    assert blind[0, 0].abs().max() == 0.0
-    assert torch.isfinite(blind).all()

@@ -7,7 +7,6 @@ and the START-style and DPL-style baselines it is compared with. Variants:
   episode, see `dense`.
 - ``qr_evidence`` and ``start_evidence``: each cell is told what the newest image
   measured over it, see `evidence`. Beyond the paper.
-- ``qr_place``: visual tokens are told which place they look at. Beyond the paper.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from typing import Any
 from solo.reconstruction.networks.dpl import DplCfg, DplReconstructor
 from solo.reconstruction.networks.evidence import EvidenceCfg
 from solo.reconstruction.networks.interface import Reconstructor
-from solo.reconstruction.networks.place import PlaceCfg
 from solo.reconstruction.networks.query_reconstructor import (
     QueryReconstructor,
     QueryReconstructorCfg,
@@ -54,9 +52,6 @@ RECONSTRUCTORS = {
     ),
     "start_evidence": ReconstructorKind(
         StartCfg, StartReconstructor, {"evidence": EvidenceCfg()}
-    ),
-    "qr_place": ReconstructorKind(
-        QueryReconstructorCfg, QueryReconstructor, {"place": PlaceCfg()}
     ),
 }
 """Name to reconstructor."""

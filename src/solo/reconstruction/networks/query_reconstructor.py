@@ -41,7 +41,6 @@ from solo.reconstruction.networks.interface import (
     make_frame_mlp,
     make_head,
 )
-from solo.reconstruction.networks.place import FourierEncoding, PlaceCfg, PlaceEmbedding
 from solo.reconstruction.networks.transformer import AttentionLayer
 
 
@@ -73,10 +72,49 @@ class QueryReconstructorCfg:
     """Width of the MLP of proprioception."""
     head_hidden_dim: int = 64
     """Width of the height head and of the velocity head."""
-    place: PlaceCfg | None = None
-    """Tell each visual token which place it looks at (variant ``qr_place``)."""
     evidence: EvidenceCfg | None = None
     """Tell each query what was measured over its cell (variant ``qr_evidence``)."""
+
+
+class FourierEncoding:
+    """Encodes places (x, y) in metres, heading frame.
+
+    Tancik et al., "Fourier Features Let Networks Learn High Frequency Functions in Low
+    Dimensional Domains", arXiv 2006.10739. The SOLO paper gives 12 frequencies. Not
+    stated, and chosen here:
+
+    - x and y are divided by the same length, half the longer side of the window, so
+      that equal distances have equal encodings along both axes; x is then in [-1, 1].
+    - The frequencies grow geometrically from half a period per unit to the highest
+      that the queries can carry, half a period per query. Twelve doublings would go 128
+      times beyond it, where neighbours no longer resemble each other.
+    - The coordinates themselves are features too.
+    """
+
+    def __init__(self, io: ReconstructionIoCfg, num_frequencies: int = 12) -> None:
+        """Choose origin, unit and frequencies from the window and its cells."""
+        window = io.height_map
+        (x_low, x_high), (y_low, y_high) = window.x_range_m, window.y_range_m
+        self.unit_m = max(x_high - x_low, y_high - y_low) / 2.0
+        self.origin_m = torch.tensor([x_low + x_high, y_low + y_high]) / 2.0
+        top = self.unit_m / (window.cell_m * io.query_block)  # Half periods per unit.
+        steps = torch.arange(num_frequencies) / max(num_frequencies - 1, 1)
+        self.frequencies = math.pi * top**steps
+        self.dim = 2 + 4 * num_frequencies
+
+    def __call__(self, xy_m: torch.Tensor) -> torch.Tensor:
+        """Encode places.
+
+        Args:
+            xy_m: Places [..., 2], metres.
+
+        Returns:
+            [..., 2 + 4 K]: x and y, then sines of x and of y, cosines of x and of y at
+            each of the K frequencies.
+        """
+        places = (xy_m - self.origin_m) / self.unit_m
+        angles = (places.unsqueeze(-1) * self.frequencies).flatten(-2)  # [..., 2 K]
+        return torch.cat([places, angles.sin(), angles.cos()], dim=-1)
 
 
 class QueryReconstructor(Reconstructor):
@@ -121,10 +159,6 @@ class QueryReconstructor(Reconstructor):
         self.query_norm = nn.LayerNorm(dim)
         self.height_head = make_head(dim, cfg.head_hidden_dim, io.query_block**2)
         self.velocity_head = make_head(dim, cfg.head_hidden_dim, 3)
-        self.place = None
-        if cfg.place is not None:
-            stride = math.prod(cfg.strides)
-            self.place = PlaceEmbedding(cfg.place, io, encoding, stride, dim)
         self.evidence = None
         if cfg.evidence is not None:
             self.evidence = CellEvidence(cfg.evidence, io, io.query_block)
@@ -227,8 +261,7 @@ class QueryReconstructor(Reconstructor):
         """Visual tokens [B, N, D] of images [B, H, W], whatever their age."""
         features = self.encoder(images.unsqueeze(1))  # [B, C, h, w]
         tokens = self.token_projection(features.flatten(2).transpose(1, 2))
-        tokens = self.token_norm(tokens) + self.spatial_embedding
-        return tokens if self.place is None else tokens + self.place(images)
+        return self.token_norm(tokens) + self.spatial_embedding
 
     def remember(
         self, tokens: torch.Tensor, proprioception: torch.Tensor
