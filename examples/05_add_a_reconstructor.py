@@ -13,14 +13,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
-import solo
+from solo.cli.recon import make_sampler
 from solo.reconstruction.cfg import CollectCfg, FitCfg
 from solo.reconstruction.comparison import compare
 from solo.reconstruction.data.recorder import collect
-from solo.reconstruction.data.scripted.sampler import ScriptedSampler
 from solo.reconstruction.networks import RECONSTRUCTORS, ReconstructorKind
 from solo.reconstruction.networks.interface import ReconstructionIoCfg, Reconstructor
-from solo.sensors.depth.cfg import DepthSensorCfg
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,9 @@ RECONSTRUCTORS["blind"] = ReconstructorKind(BlindCfg, Blind)
 
 
 def main() -> None:
-    data, robot = Path("data/tiny"), solo.get_robot("g1")
+    data, terrains = Path("data/tiny"), ("flat", "stairs_up_25")
     cfg = FitCfg("blind", updates=20, batch=8, profile="laptop")
-    camera = DepthSensorCfg.for_robot(robot, False, cfg.io.depth_shape)
-    sampler, terrains = ScriptedSampler(robot, camera), ("flat", "stairs_up_25")
+    sampler = make_sampler("shipped-teacher", cfg.profile)
     tiny = CollectCfg(frames=320, robots=8, steps=40, sets=1, variants=terrains)
     for part in (tiny, replace(tiny, split="eval", steps=20)):
         collect(part, sampler, data)

@@ -44,7 +44,7 @@ ALLOWED = {
     "tasks": WORLD | {"motions", "networks", "reconstruction", "algorithms"},
     "runs": WORLD | LEARNING - {"stages"} | {"bundles", "deploy", "export"},
     "stages": WORLD | LEARNING | {"bundles", "export"},
-    "reconstruction": WORLD | {"motions", "networks"},
+    "reconstruction": WORLD | {"networks"},
     "evaluation": WORLD | LEARNING | {"deploy", "export", "pictures"},
     "bundles": set(),
     "report": {"evaluation", "pictures"},

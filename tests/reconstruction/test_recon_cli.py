@@ -58,12 +58,12 @@ def test_one_command_records_all_splits_then_compares(tmp_path, monkeypatch):
 
 
 def test_the_camera_has_the_size_of_the_profile_and_errors_unless_clean():
-    sensor = make_sampler("scripted", "g1", "laptop").describe()["sensor"]
+    sensor = make_sampler("shipped-teacher", "laptop").describe()["sensor"]
     camera = sensor["camera"]
     assert (camera["output_height"], camera["output_width"]) == (32, 57)
     assert camera["width"] == 640
     assert sensor["corruption"] is not None
-    clean = make_sampler("scripted", "g1", clean=True).describe()["sensor"]
+    clean = make_sampler("shipped-teacher", clean=True).describe()["sensor"]
     assert clean["corruption"] is clean["extrinsics"] is None
     assert (clean["max_delay"], clean["camera"]["output_width"]) == (0, 113)
 
@@ -84,7 +84,7 @@ def test_a_teacher_can_be_the_sampler(tmp_path):
     assert shard["depth_planes"].shape[-2:] == (32, 57)
     student = write_run(tmp_path / "student", "student")
     with pytest.raises(SoloError, match="is a student"):
-        make_sampler(str(student), "g1")
+        make_sampler(str(student))
 
 
 def test_figures_have_one_row_per_terrain(tmp_path):

@@ -149,7 +149,7 @@ def recon(with_examples: bool = True) -> dict[str, Any]:
              "maps": maps}
         )  # fmt: skip
     data = {
-        name: {"format": 1, "sampler": "scripted", "frames": frames, "config": {},
+        name: {"format": 1, "sampler": "teacher 0a1b", "frames": frames, "config": {},
                "shards": {str(k): {} for k in range(5)}}
         for name, frames in (("train", 60_000), ("eval", 51_000))
     }  # fmt: skip

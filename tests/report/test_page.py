@@ -295,7 +295,7 @@ def test_offline_comparison_stands_beside_the_paper(tmp_path):
     assert rows["flat ground with noise"][2] == "12.50 ± 0.08"
     notes = [badge.text() for badge in page.find("section")[0].find("span", "badge")]
     assert notes == [
-        "sampler scripted (paper: the teacher)",
+        "sampler teacher 0a1b (paper: the teacher)",
         "60,000 frames (paper: about 249k)",
         "5,000 updates (paper: 15,000)",
     ]

@@ -11,20 +11,17 @@ from tyro.conf import Suppress
 
 from solo.bundles import SHIPPED_TEACHER
 from solo.cli import Verb, print_table
-from solo.cli.checks import check_exists, check_robot, pick_device
+from solo.cli.checks import check_exists, pick_device
 from solo.errors import SoloError
 from solo.reconstruction.cfg import CollectCfg, FitCfg, ReconProfile
 from solo.reconstruction.data.shards import Manifest
-
-SCRIPTED = "scripted"
-"""Name of the sampler that needs no policy."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mjlab.envs import ManagerBasedRlEnv
 
-    from solo.reconstruction.data.recorder import Sampler
+    from solo.reconstruction.data.policy_sampler import PolicySampler
 
 
 @dataclass(frozen=True)
@@ -32,13 +29,11 @@ class SamplerOptions(Verb):
     """Who is recorded."""
 
     policy: str = SHIPPED_TEACHER
-    """What moves the robots: a teacher's run folder or checkpoint (paper: the trained
-    teacher), shipped-teacher, or scripted, which needs no policy."""
+    """The teacher that moves the robots, as in the paper: a run folder or checkpoint,
+    or shipped-teacher."""
     clean: bool = False
     """Ideal camera: no mounting error, no image noise, no latency. Keep such data, and
     runs on them, in folders of their own."""
-    robot: str = "g1"
-    """Name of the robot."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +51,16 @@ class ReconCollect(CollectCfg, SamplerOptions):
     """Image size: 113 x 64 for paper, 57 x 32 for reduced and laptop."""
 
     def run(self) -> dict[str, Any]:
-        check_robot(self.robot)
-        if self.policy != SCRIPTED:
-            check_exists(
-                "policy",
-                Path(self.policy),
-                "Allowed: shipped-teacher, scripted, or the run folder or a checkpoint "
-                "of a teacher.",
-            )
+        check_exists(
+            "policy",
+            Path(self.policy),
+            "Allowed: shipped-teacher, or the run folder or a checkpoint of a teacher.",
+        )
 
         from solo.reconstruction.data.recorder import collect
 
         started = time.monotonic()
-        sampler = make_sampler(self.policy, self.robot, self.profile, self.clean)
+        sampler = make_sampler(self.policy, self.profile, self.clean)
         manifest = collect(self, sampler, self.output)
         folder = self.output / self.split
         size = sum((folder / s.file).stat().st_size for s in manifest.shards.values())
@@ -80,34 +72,25 @@ class ReconCollect(CollectCfg, SamplerOptions):
 
 
 def make_sampler(
-    policy: str, robot_name: str, profile: ReconProfile = "paper", clean: bool = False
-) -> Sampler:
+    policy: str, profile: ReconProfile = "paper", clean: bool = False
+) -> PolicySampler:
     """The sampler for ``--policy``, with the profile's image size.
 
     Raises:
-        SoloError: There is no such sampler.
+        SoloError: It is no teacher.
     """
-    from solo.reconstruction.networks.interface import IO_PROFILES
-    from solo.robots import get_robot
-    from solo.sensors.depth.cfg import DepthSensorCfg
-
-    shape = IO_PROFILES[profile].depth_shape
-    if policy == SCRIPTED:
-        from solo.reconstruction.data.scripted.sampler import ScriptedSampler
-
-        robot = get_robot(robot_name)
-        return ScriptedSampler(robot, DepthSensorCfg.for_robot(robot, clean, shape))
-
     import torch
 
     from solo.evaluation.policies import open_policy
     from solo.reconstruction.data.policy_sampler import PolicySampler
+    from solo.reconstruction.networks.interface import IO_PROFILES
+    from solo.sensors.depth.cfg import DepthSensorCfg
 
-    source = open_policy(policy, robot_name)
+    source = open_policy(policy)
     if source.sha256 is None or source.kind != "teacher":
         raise SoloError(
             f"--policy {policy!r} is a {source.kind}; allowed are teachers, which "
-            "walk the same whatever the sensors say, and scripted."
+            "walk the same whatever the sensors say."
         )
 
     def make_policy(env: ManagerBasedRlEnv) -> Callable[..., torch.Tensor]:
@@ -121,6 +104,7 @@ def make_sampler(
         return act
 
     label = f"{source.kind} {source.sha256[:12]}"
+    shape = IO_PROFILES[profile].depth_shape
     sensor = DepthSensorCfg.for_robot(source.robot, clean, shape)
     return PolicySampler(source.robot, label, make_policy, sensor)
 
@@ -231,7 +215,6 @@ class ReconRun(ReconCompare, SamplerOptions):
                 terrain_seeds=self.terrain_seeds,
                 profile=self.profile,
                 clean=self.clean,
-                robot=self.robot,
             ).run()
         return super().run()
 

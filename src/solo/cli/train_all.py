@@ -134,7 +134,6 @@ class TrainAll(Verb):
             steps=offline.steps,
             seed=self.seed,
             profile=sizes.depth,
-            robot=self.robot,
         ).run()
         return {"output": str(output)}
 

@@ -1,1 +1,0 @@
-"""Robots that walk over terrain by script, without physics and without a policy."""
