@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.errors import SoloError
 from solo.sensors.height_map import HeightMap, HeightMapCfg
 from solo.sim.native import NativeSimulation
