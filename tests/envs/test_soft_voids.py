@@ -31,7 +31,7 @@ from solo.stages.runner import env_state, set_env_state
 from solo.tasks.env_cfg import add_rows, add_soft_voids
 from solo.tasks.profiles import HolesCfg
 from solo.terrains import TerrainSceneCfg
-from solo.terrains.voids import void_mask
+from solo.terrains.scene import void_mask
 
 from .helpers import make_cfg, without_randomness
 

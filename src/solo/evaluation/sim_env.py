@@ -35,9 +35,8 @@ from solo.evaluation.protocols import Cell, Protocol, Start
 from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
 from solo.results import Landing
 from solo.sensors.depth.cfg import DepthSensorCfg
-from solo.terrains.scene import TerrainSceneCfg
+from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
 from solo.terrains.strips.strip import StripSceneCfg
-from solo.terrains.voids import VOID_VARIANTS
 
 GAIT = ("velocity_error", "single_stance", "foot_lift")
 PENALTIES = ("feet_stumble", "foothold_grad_penalty")

@@ -30,8 +30,7 @@ from solo.sensors.height_map import HeightMap, HeightMapCfg
 from solo.sim.native import NativeSimulation
 from solo.terrains.geometry import TERRAIN
 from solo.terrains.grid import HeightGrid
-from solo.terrains.scene import TerrainScene
-from solo.terrains.voids import VOID_VARIANTS, void_mask
+from solo.terrains.scene import VOID_VARIANTS, TerrainScene, void_mask
 
 
 @dataclass(frozen=True)
