@@ -62,6 +62,7 @@ motions make --robot nope
 motions check nope.npz
 motions watch nope.npz
 motions show nope.npz
+motions show nope
 terrains show --output nope/a.png
 depth show --output nope/a.png
 report nope.json
