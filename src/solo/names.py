@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 AGENTS = ("zero", "random", "stand")
-"""Agents that need no training, in `solo.envs.agents`."""
+"""Agents that need no training, in `solo.evaluation.agents`."""
 
 TASKS = {
     "Solo-Teacher-Unitree-G1": "teacher",
