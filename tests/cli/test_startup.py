@@ -62,6 +62,7 @@ motions make --robot nope
 motions check nope.npz
 motions watch nope.npz
 motions show nope.npz
+motions show nope
 terrains show --output nope/a.png
 depth show --output nope/a.png
 report nope.json
@@ -97,7 +98,7 @@ def test_mistakes_are_told_before_anything_heavy_is_imported(tmp_path):
 
 
 def test_names_that_are_checked_early_are_those_that_exist():
-    from solo.envs.agents import AGENTS
+    from solo.evaluation.agents import AGENTS
     from solo.robots import get_robot
 
     assert set(names.AGENTS) == set(AGENTS)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.make import make_env
 from solo.envs.mdp import left_patch, level_histogram
-from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.terrains import TerrainSceneCfg
 

@@ -9,8 +9,8 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.utils.lab_api.math import quat_from_euler_xyz
 
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.mdp.rewards import orientation_l2, track_lin_vel_xy_exp
-from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FEET_CONTACT
 from solo.robots.g1 import G1
 from solo.terrains import TerrainSceneCfg

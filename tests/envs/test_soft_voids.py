@@ -12,6 +12,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.make import make_env
 from solo.envs.mdp import (
     RowCommandCfg,
@@ -23,7 +24,6 @@ from solo.envs.mdp import (
     void_landings,
 )
 from solo.envs.mdp.soft_voids import FootVoids, yaw_of
-from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.envs.rewards_cfg import footprint
 from solo.robots.g1 import G1
@@ -31,7 +31,7 @@ from solo.stages.runner import env_state, set_env_state
 from solo.tasks.env_cfg import add_rows, add_soft_voids
 from solo.tasks.profiles import HolesCfg
 from solo.terrains import TerrainSceneCfg
-from solo.terrains.voids import void_mask
+from solo.terrains.scene import void_mask
 
 from .helpers import make_cfg, without_randomness
 

@@ -11,7 +11,8 @@ import torch
 from rsl_rl.modules import RNN
 
 from solo.errors import SoloError
-from solo.evaluation.policies import NetworkPolicy, RandomPolicy, open_policy
+from solo.evaluation.agents import RandomPolicy
+from solo.evaluation.policies import NetworkPolicy, open_policy
 from solo.evaluation.rollout import LANES
 from tests.evaluation.fake import make_start
 from tests.evaluation.runs import write_run

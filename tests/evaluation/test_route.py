@@ -21,7 +21,7 @@ from solo.results import RouteSummary
 from solo.robots import get_robot
 from solo.sensors.depth.camera import longest_ray_m
 from solo.terrains.patch import CELL_M
-from solo.terrains.strips.route import PAD_M, SIGHT_M, draw_leg
+from solo.terrains.strips.catalogue import PAD_M, SIGHT_M, draw_leg
 
 STEP_M = 0.25
 """0.5 m/s at 2 Hz."""

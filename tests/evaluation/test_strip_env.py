@@ -20,7 +20,7 @@ from solo.evaluation.sim_env import make_sim_env
 from solo.evaluation.strips import COURSE
 from solo.results import Outcome
 from solo.sim.threads import stepping_threads
-from solo.terrains.strips.route import PAD_M
+from solo.terrains.strips.catalogue import PAD_M
 from solo.terrains.strips.segments import Flat, Stairs
 from solo.terrains.strips.strip import Strip, StripSceneCfg, make_strip
 from tests.evaluation.fake import FakePolicy

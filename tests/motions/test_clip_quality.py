@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from solo.motions import rotations
-from solo.motions.catalogue import EXTRA, clip_names, make_clips
+from solo.motions.catalogue import EXTRA, make_clips
 from solo.motions.checks import LIMITS, Limit, measure
 from solo.motions.clip import MotionClip
+from solo.names import MOTIONS
 from solo.robots.g1 import G1
 
 
@@ -55,7 +56,7 @@ def from_origin(clip: MotionClip) -> MotionClip:
     return changed(clip, root_pos_w=pos, root_quat_w=quat)
 
 
-@pytest.mark.parametrize("name", clip_names())
+@pytest.mark.parametrize("name", MOTIONS)
 def test_our_clips_are_good(clips, skeleton, name):
     quality = measure(G1, skeleton, clips[name])
     assert set(quality.verdicts().values()) == {"good"}, quality

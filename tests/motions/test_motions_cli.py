@@ -13,8 +13,8 @@ from PIL import Image
 from solo.cli.motions import MotionsCheck, MotionsMake, MotionsShow
 from solo.errors import SoloError
 from solo.gl import has_gl
-from solo.motions.catalogue import clip_names
 from solo.motions.files import load_clip, save_clip
+from solo.names import MOTIONS
 from solo.robots.g1 import G1
 
 needs_gl = pytest.mark.skipif(not has_gl(), reason="no OpenGL library")
@@ -23,9 +23,7 @@ needs_gl = pytest.mark.skipif(not has_gl(), reason="no OpenGL library")
 @pytest.mark.slow
 def test_made_clips_can_be_read_and_checked(tmp_path, capsys):
     result = MotionsMake(output=tmp_path / "clips").run()
-    assert sorted(p.stem for p in (tmp_path / "clips").iterdir()) == sorted(
-        clip_names()
-    )
+    assert sorted(p.stem for p in (tmp_path / "clips").iterdir()) == sorted(MOTIONS)
     assert "22 clips" in capsys.readouterr().out
     json.dumps(result)
     path = tmp_path / "clips" / "turn_left_0.70.npz"

@@ -13,9 +13,8 @@ from rsl_rl.algorithms import PPO
 from rsl_rl.utils import split_and_pad_trajectories
 from tensordict import TensorDict
 
-from solo.networks.ame_model import AmeModel
+from solo.networks.ame_model import AmeModel, copy_matching
 from solo.networks.flat_map_model import FlatMapModel, kept_cells
-from solo.networks.transfer import copy_matching
 from solo.robots.g1 import G1
 from solo.sensors.height_map import HeightMapCfg
 from solo.tasks.agent_cfg import make_agent_cfg

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from solo.algorithms.perceptive_ta_mse import depth_ablation
-from solo.algorithms.terrain_means import mean_per_terrain
+from solo.algorithms.ta_mse import mean_per_terrain
 from solo.reconstruction import perceiver as perceiver_module
 from solo.reconstruction.networks import RECONSTRUCTORS, make_reconstructor
 from solo.reconstruction.perceiver import (

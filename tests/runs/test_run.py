@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -19,33 +19,13 @@ from solo.runs.run import Run
 from solo.runs.saved import profile_from, restore
 from solo.stages.train import plain
 from solo.tasks.env_cfg import make_stage_env_cfg
-from solo.tasks.profiles import LAPTOP, PROFILES, SMOKE, Profile, StageCfg
+from solo.tasks.profiles import PROFILES, SMOKE, StageCfg
 from tests.evaluation.runs import write_perceptive_run, write_run
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 def test_profiles_survive_json(profile):
     assert profile_from(json.loads(json.dumps(asdict(profile)))) == profile
-
-
-def test_a_profile_with_tuples_over_the_stages_opens():
-    saved = json.loads(json.dumps(asdict(LAPTOP)))
-    for name in ("teacher", "student", "perceptive", "perception", "offline"):
-        del saved[name]
-    saved |= {
-        "num_envs": [512, 256, 128],
-        "iterations": [3000, 1500, 1000],
-        "init_std": 0.8,
-        "student_std": 0.3,
-        "teacher_kl": 0.02,
-        "student_kl": [0.1, 0.02],
-        "teacher_pull": [1.0, 0.04],
-    }
-    opened = profile_from(saved)
-    paper = Profile()
-    assert opened == replace(LAPTOP, perception=paper.perception, offline=paper.offline)
-    opened = profile_from({**saved, "student_kl": 0.1})  # Still older.
-    assert opened.student.desired_kl == opened.perceptive.desired_kl == 0.1
 
 
 def test_settings_that_are_unknown_are_told(caplog):

@@ -17,7 +17,7 @@ from solo.envs.names import COMMAND
 from solo.errors import SoloError
 from solo.robots.g1 import G1
 from solo.stages.env_snapshot import EnvSnapshots
-from solo.stages.learner_state import rng_state, set_rng_state
+from solo.stages.runner import rng_state, set_rng_state
 from solo.tasks.env_cfg import STAGES, make_motions, make_stage_env_cfg
 from solo.tasks.profiles import SMOKE
 from solo.terrains import TerrainSceneCfg

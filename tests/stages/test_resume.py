@@ -21,8 +21,7 @@ from solo.reconstruction.networks.interface import ReconstructionIoCfg
 from solo.robots.g1 import G1
 from solo.runs.folder import checkpoints
 from solo.runs.run import load_checkpoint
-from solo.stages.learner_state import learner_state, set_learner_state
-from solo.stages.runner import VecEnv
+from solo.stages.runner import VecEnv, learner_state, set_learner_state
 from solo.stages.train import train_perceptive, train_student, train_teacher
 from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg
 from solo.tasks.profiles import SMOKE, HolesCfg

@@ -10,8 +10,8 @@ import pytest
 
 from solo.cli.terrains import TerrainsList, TerrainsShow
 from solo.errors import SoloError
+from solo.pictures.terrains import draw_relief
 from solo.terrains import VARIANTS, HeightGrid
-from solo.terrains.contact_sheet import draw_relief
 
 
 def test_list_prints_and_returns_every_variant(

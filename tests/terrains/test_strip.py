@@ -243,7 +243,7 @@ def test_the_obstacle_is_in_the_middle_of_its_ground():
 def test_a_profile_is_drawn(tmp_path):
     from matplotlib.image import imread
 
-    from solo.terrains.strips.picture import draw_strips
+    from solo.pictures.terrains import draw_strips
 
     path = tmp_path / "course.png"
     draw_strips({"course": get_strip("course")}, path, (0.4, 0.2))

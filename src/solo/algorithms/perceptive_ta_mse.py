@@ -31,8 +31,12 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
 from solo.algorithms.mirror import TERMS, SignedMap
-from solo.algorithms.ta_mse import TERMINAL_OBSERVATIONS, TaMse
-from solo.algorithms.terrain_means import Terrain, mean_per_terrain
+from solo.algorithms.ta_mse import (
+    TERMINAL_OBSERVATIONS,
+    TaMse,
+    Terrain,
+    mean_per_terrain,
+)
 from solo.errors import SoloError
 from solo.reconstruction.networks.interface import Outputs
 from solo.reconstruction.online import (
@@ -282,8 +286,8 @@ class PerceptiveTaMse(TaMse):
     def carried_state(self) -> dict[str, Any]:
         """What the student saw last, made by weights that are gone, and past images.
 
-        See `solo.stages.learner_state`. Only CPU runs resume bit-exactly; elsewhere the
-        images of thousands of environments would be the largest part of a checkpoint.
+        See `solo.stages.runner.learner_state`. Only CPU runs resume bit-exactly;
+        elsewhere the images of thousands of environments would be most of a checkpoint.
         """
         if self._seen is None or torch.device(self.device).type != "cpu":
             return {}

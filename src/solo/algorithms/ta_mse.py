@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from rsl_rl.algorithms import PPO
@@ -62,7 +62,6 @@ from solo.algorithms.teacher_matching import (
     compute_disagreement,
     make_joint_weights,
 )
-from solo.algorithms.terrain_means import Terrain, mean_per_terrain, terrain_of
 from solo.errors import SoloError
 
 TERMINAL_OBSERVATIONS = "terminal_observations"
@@ -306,3 +305,37 @@ def _pick(hidden_state: HiddenState, rows: torch.Tensor) -> HiddenState:
     if isinstance(hidden_state, tuple):
         return hidden_state[0][:, rows], hidden_state[1][:, rows]
     return None if hidden_state is None else hidden_state[:, rows]
+
+
+class Terrain(Protocol):
+    """What is read of an environment's terrain."""
+
+    terrain_types: torch.Tensor
+    """Column of each environment [B]."""
+    variant_names: tuple[str, ...]
+    """Name of each column."""
+
+
+def terrain_of(env: Any) -> Terrain | None:
+    """The terrain of an environment of ours; None if there is none."""
+    scene = getattr(getattr(env, "unwrapped", None), "scene", None)
+    terrain = getattr(scene, "terrain", None)
+    return terrain if hasattr(terrain, "variant_names") else None
+
+
+def mean_per_terrain(values: torch.Tensor, terrain: Terrain | None) -> dict[str, float]:
+    """Mean of values [..., B] over the environments of each terrain, by its name."""
+    if terrain is None:
+        return {}
+    columns = terrain.terrain_types.to(values.device)
+    means = values.reshape(-1, values.shape[-1]).mean(dim=0)
+    num = len(terrain.variant_names)
+    sums = means.new_zeros(num).index_add_(0, columns, means)
+    counts = torch.bincount(columns, minlength=num)
+    return {
+        name: total / count
+        for name, total, count in zip(
+            terrain.variant_names, sums.tolist(), counts.tolist(), strict=True
+        )
+        if count
+    }

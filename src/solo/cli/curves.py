@@ -190,13 +190,11 @@ def _num_envs(folder: Path) -> int:
     """Number of environments of a run."""
     run = read_json(folder / CONFIG, "Give the folder of a run of `solo train`.")
     try:
-        # Runs of 0.1.0 name them only where they are not the profile's.
-        stages = ("teacher", "student", "perceptive")
-        num = run["num_envs"] or run["profile"]["num_envs"][stages.index(run["stage"])]
+        num = run["num_envs"]
         if not isinstance(num, int) or num < 1:
             raise ValueError(f"num_envs is {num!r}")
         return num
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError) as error:
         raise SoloError(
             f"Cannot read {CONFIG!r} in {str(folder)!r}: {error!r}. Give the folder of "
             "a run of `solo train`."

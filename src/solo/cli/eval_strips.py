@@ -46,7 +46,7 @@ class OnStrips(OnePolicy):
         if self.picture is None:
             return
         from solo.envs.obstacle import ObstacleCfg
-        from solo.terrains.strips.picture import draw_strips
+        from solo.pictures.terrains import draw_strips
 
         length_m, _, height_m = ObstacleCfg().size_m
         with written_aside(self.picture) as unfinished:
@@ -130,7 +130,7 @@ class EvalRoute(OnStrips):
         check_number("num_robots", self.num_robots, 1)
 
         from solo.evaluation.route import ROUTE
-        from solo.terrains.strips.route import draw_leg
+        from solo.terrains.strips.catalogue import draw_leg
 
         protocol = replace(
             ROUTE,

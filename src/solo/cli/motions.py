@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from tyro.conf import Positional
 
+from solo import names
 from solo.cli import Verb, print_table
 from solo.cli.checks import (
     MAX_PORT,
@@ -111,15 +112,25 @@ class MotionsShow(Verb):
 
     def run(self) -> dict[str, Any]:
         check_picture_path(self.output, (".png", ".gif"))
-        _check_options(self.robot, [Path(self.motion)] if _is_file(self.motion) else ())
+        is_file = self.motion not in names.MOTIONS
+        if is_file and not _looks_like_file(self.motion):
+            raise unknown_name(
+                "motion", self.motion, names.MOTIONS, "Or give the path of a file."
+            )
+        _check_options(self.robot, [Path(self.motion)] if is_file else ())
 
         from solo.gl import NoGraphicsError
+        from solo.motions.catalogue import make_clip
+        from solo.motions.files import load_clip
         from solo.pictures.motions import MOVIE_FPS, draw_movie, draw_strip
         from solo.pictures.video import save_gif
         from solo.robots import get_robot
 
         robot = get_robot(self.robot)
-        clip = _find_clip(self.motion, robot)
+        if is_file:
+            clip = load_clip(Path(self.motion), robot)
+        else:
+            clip = make_clip(robot, self.motion)
         try:
             if self.output.suffix.lower() == ".gif":
                 save_gif(draw_movie(robot, clip), self.output, 1 / MOVIE_FPS)
@@ -176,24 +187,10 @@ def _check_options(robot: str, files: Iterable[Path]) -> None:
         check_exists("motion file", path, "`solo motions make` writes some.")
 
 
-def _is_file(motion: str) -> bool:
-    """Whether it is a path, not the name of one of our own clips."""
+def _looks_like_file(motion: str) -> bool:
+    """Whether it is a path, not a misspelt name of one of our own clips."""
     path = Path(motion)
     return path.exists() or path.suffix.lower() in (".npz", ".csv", ".pkl", ".pickle")
-
-
-def _find_clip(motion: str, robot: RobotCfg) -> MotionClip:
-    """A clip from a file, or by name from our own."""
-    from solo.motions.catalogue import clip_names, make_clip
-    from solo.motions.files import load_clip
-
-    if _is_file(motion):
-        return load_clip(Path(motion), robot)
-    if motion not in clip_names():
-        raise unknown_name(
-            "motion", motion, clip_names(), "Or give the path of a motion file."
-        )
-    return make_clip(robot, motion)
 
 
 def _measure_all(

@@ -78,7 +78,7 @@ class TerrainsShow(Verb):
         check_picture_path(self.output, (".png",))
 
         # Matplotlib takes a second to import, which listing should not pay.
-        from solo.terrains.contact_sheet import draw_contact_sheet
+        from solo.pictures.terrains import draw_contact_sheet
 
         with written_aside(self.output) as unfinished:
             draw_contact_sheet(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
 from solo.evaluation.conditions import ConditionEnv
 from solo.evaluation.protocols import Cell, Start

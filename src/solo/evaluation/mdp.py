@@ -20,7 +20,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.tasks.velocity.mdp import UniformVelocityCommand, UniformVelocityCommandCfg
 from mjlab.utils.lab_api.math import quat_mul
 
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import place_obstacle
 
 LOOK_AHEAD_M = 2.0

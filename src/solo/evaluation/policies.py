@@ -16,8 +16,8 @@ from mjlab.envs import ManagerBasedRlEnv
 from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 
-from solo.envs.agents import AGENTS, Agent, make_agent
 from solo.envs.observations_cfg import GROUPS
+from solo.evaluation.agents import AGENTS
 from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy
@@ -107,53 +107,14 @@ def _run_source(run: Run) -> PolicySource:
     )
 
 
-class AgentPolicy(Policy):
-    """One of the agents that read the environment's state."""
-
-    def __init__(self, agent: Agent, env: ManagerBasedRlEnv) -> None:
-        self._agent, self._env = agent, env
-
-    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
-        """Nothing to forget."""
-
-    def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
-        """Actions for the environment's present state."""
-        return self._agent(self._env), {}
-
-
-class RandomPolicy(Policy):
-    """The random agent with a generator for each rollout."""
-
-    def __init__(self, num_slots: int, num_actions: int, std: float = 0.5) -> None:
-        self._shape, self._std = (num_slots, num_actions), std
-        self._generators: dict[int, np.random.Generator] = {}
-
-    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
-        """Draw from the rollouts' own seeds."""
-        for slot, start in zip(slots, starts, strict=True):
-            self._generators[slot] = np.random.default_rng((*start.seed, 1))
-
-    def act(self, observations: Any) -> tuple[torch.Tensor, Mapping[str, np.ndarray]]:
-        """Draw actions."""
-        actions = np.zeros(self._shape, dtype=np.float32)
-        for slot, generator in self._generators.items():
-            actions[slot] = self._std * generator.standard_normal(self._shape[1])
-        return torch.from_numpy(actions), {}
-
-
 def _agent_source(name: str, robot: RobotCfg) -> PolicySource:
-    def make(env: ManagerBasedRlEnv) -> Policy:
-        if name == "random":
-            return RandomPolicy(env.num_envs, env.action_manager.total_action_dim)
-        return AgentPolicy(make_agent(name, env, robot), env)
-
     return PolicySource(
         name=name,
         kind="agent",
         robot=robot,
         stage="teacher",
         groups=("teacher_proprioception",),
-        make=make,
+        make=lambda env: AGENTS[name](env, robot),
     )
 
 

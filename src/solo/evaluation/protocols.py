@@ -28,9 +28,8 @@ import numpy as np
 from solo.errors import FieldError, SoloError
 from solo.evaluation.metrics import NUM_LEVELS
 from solo.results import Evaluation, Job, Rollout
-from solo.terrains.scene import TerrainSceneCfg
+from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
 from solo.terrains.variants import VARIANTS, get_variant
-from solo.terrains.voids import VOID_VARIANTS
 
 Range = tuple[float, float]
 

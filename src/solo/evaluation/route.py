@@ -30,7 +30,7 @@ from solo.evaluation.protocols import (
 )
 from solo.evaluation.strips import time_limit
 from solo.results import MAP_ERROR, Evaluation, Job, MapErrors, Outcome, Rollout, Walk
-from solo.terrains.strips.route import PAD_M, draw_leg
+from solo.terrains.strips.catalogue import PAD_M, draw_leg
 from solo.terrains.strips.strip import Element, StripSceneCfg
 
 HALF_WIDTH_M = 3.0

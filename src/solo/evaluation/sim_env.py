@@ -16,10 +16,10 @@ from mjlab.utils.lab_api.math import euler_xyz_from_quat
 
 from solo.envs import mdp
 from solo.envs.commands_cfg import make_command
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
 from solo.envs.make import make_env
 from solo.envs.mdp.soft_voids import FootVoids
-from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND, FALL
 from solo.envs.obstacle import ObstacleCfg, add_obstacle
 from solo.evaluation.mdp import (
@@ -36,9 +36,8 @@ from solo.evaluation.protocols import Cell, Protocol, Start
 from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
 from solo.results import Landing
 from solo.sensors.depth.cfg import DepthSensorCfg
-from solo.terrains.scene import TerrainSceneCfg
+from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
 from solo.terrains.strips.strip import StripSceneCfg
-from solo.terrains.voids import VOID_VARIANTS
 
 GAIT = ("velocity_error", "single_stance", "foot_lift")
 PENALTIES = ("feet_stumble", "foothold_grad_penalty")

@@ -69,11 +69,6 @@ def gaits() -> tuple[GaitCfg, ...]:
     return tuple(found)
 
 
-def clip_names() -> tuple[str, ...]:
-    """Names of all clips, in the order of `make_clips`."""
-    return (STAND, *(cfg.name for cfg in gaits()))
-
-
 def make_clips(
     robot: RobotCfg, seed: int = 0, extras: bool = True
 ) -> tuple[MotionClip, ...]:
@@ -98,7 +93,7 @@ def make_clips(
 
 
 def make_clip(robot: RobotCfg, name: str) -> MotionClip:
-    """Synthesise one clip of `clip_names`."""
+    """Synthesise one clip of `solo.names.MOTIONS`."""
     skeleton = make_skeleton(robot)
     if name == STAND:
         return make_stand(robot, skeleton, STAND, _STAND_S)

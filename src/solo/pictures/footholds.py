@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 
 from solo.results import Job, Landing
 from solo.robots.robot_cfg import FootCfg
-from solo.terrains.scene import TerrainScene
-from solo.terrains.voids import void_mask
+from solo.terrains.scene import TerrainScene, void_mask
 
 _INCH_PER_M = 1.5
 _PANEL_HEIGHT = 4.6

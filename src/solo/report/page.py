@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from solo import __version__
 from solo.files import written_aside
-from solo.report import bench, curriculum, levels, recon, robustness, stress, strips
+from solo.report import bench, levels, recon, robustness, stress, strips
 from solo.report.extent import extent_section
 from solo.report.failures import gallery
 from solo.report.parts import NUM_COLOURS, Headline, Section, settings
@@ -129,7 +129,7 @@ def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[Sectio
         walked.get("stress"),
         recon.recon_section(compared) if compared else None,
         walked.get("extent"),
-        curriculum.curriculum_section(curves) if curves else None,
+        levels.curriculum_section(curves) if curves else None,
         *(walked.get(name) for name in ("levels", "isolated", "course", "route")),
         robustness.robustness_section(tested, max_failures) if tested else None,
         *others,

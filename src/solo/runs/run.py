@@ -160,7 +160,7 @@ class Run:
         file = self.folder / PARAMS / "agent.yaml"
         try:
             saved = yaml.safe_load(file.read_text())
-            return agent_from(saved, self.stage, self.record["robot"], self.profile)
+            return agent_from(saved)
         except Exception as error:  # YAML and values of other types fail in many ways.
             reason = " ".join(str(error).split())[:200]
             raise SoloError(

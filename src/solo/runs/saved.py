@@ -28,32 +28,7 @@ def profile_from(saved: Mapping[str, Any]) -> Profile:
     Raises:
         TypeError: A part is no mapping.
     """
-    return _build(Profile, _named_stages(dict(saved)), "profile")
-
-
-def _named_stages(saved: dict[str, Any]) -> dict[str, Any]:
-    """Profiles of 0.1.0 had a tuple over the stages where there are now three parts."""
-    if "num_envs" not in saved:
-        return saved
-    saved.setdefault("teacher_distance", "raw")
-    kl = saved.pop("student_kl", (0.01, 0.01))
-    pull = saved.pop("teacher_pull", (1.0, 1.0))
-    of_stage = zip(
-        ("teacher", "student", "perceptive"),
-        saved.pop("num_envs"),
-        saved.pop("iterations"),
-        (
-            saved.pop("teacher_kl", 0.01),
-            *(kl if isinstance(kl, list | tuple) else (kl, kl)),
-        ),
-        (saved.pop("init_std", 1.0), *[saved.pop("student_std", 1.0)] * 2),
-        (1.0, *pull),
-        strict=True,
-    )
-    names = ("num_envs", "iterations", "desired_kl", "init_std", "teacher_pull")
-    for stage, *values in of_stage:
-        saved[stage] = dict(zip(names, values, strict=True))
-    return saved
+    return _build(Profile, saved, "profile")
 
 
 def _build(cls: Any, saved: Mapping[str, Any], place: str) -> Any:
@@ -86,33 +61,14 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
-def agent_from(
-    saved: Mapping[str, Any], stage: str, robot: str, profile: Profile
-) -> AgentCfg:
-    """An agent from ``params/agent.yaml``.
-
-    Args:
-        saved: Content of the file.
-        stage: Stage of the run, and
-        robot: its robot, and
-        profile: its profile, for files of 0.1.0, which do not have them.
+def agent_from(saved: Mapping[str, Any]) -> AgentCfg:
+    """An agent from the content of ``params/agent.yaml``.
 
     Raises:
         TypeError, KeyError, AttributeError: It is not one of ours.
     """
     values = dict(saved)
-    values |= {"stage": stage, "robot": robot}
-    values.setdefault("extra_motions", profile.extra_motions)
-    values.setdefault("max_iterations", profile.stage(stage).iterations)  # type: ignore[arg-type]
     values["obs_groups"] = {k: tuple(v) for k, v in values["obs_groups"].items()}
-    if isinstance(values.get("logger"), Mapping):
-        values["logger"] = "wandb"
-    # 0.1.0 wrote that there are motions, but not which: the robot's.
-    algorithm = dict(values.get("algorithm", {}))
-    algorithm.pop("motions", None)
-    if stage != "teacher":  # It had one reading of TA-MSE's distance.
-        algorithm.setdefault("distance", "raw")
-    values["algorithm"] = algorithm
     known = {f.name for f in fields(AgentCfg)}
     unknown = sorted(set(values) - known)
     _warn_of_unknown("params/agent.yaml", {name: values[name] for name in unknown})

@@ -24,9 +24,8 @@ from solo.bundles import shipped_path
 from solo.checkpoints import read_checkpoint
 from solo.errors import SoloError
 from solo.export.read import read_reconstructor, read_student
-from solo.networks.ame_model import AmeModel
+from solo.networks.ame_model import AmeModel, copy_matching
 from solo.networks.student import StudentModel
-from solo.networks.transfer import copy_matching
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.runs import open_run
 from solo.runs.folder import BUNDLE, checkpoints

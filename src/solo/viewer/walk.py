@@ -18,9 +18,9 @@ from mjlab.envs.mdp import push_by_setting_velocity
 
 from solo.deploy.bundle.policy import BundlePolicy
 from solo.deploy.command import CommandCfg
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.make import make_env
 from solo.envs.mdp.depth import depth_images
-from solo.envs.mdp.terrain import grid_terrain
 from solo.envs.names import COMMAND
 from solo.envs.observations_cfg import make_observations
 from solo.evaluation.bundle import DAMPED, BundleRollouts

@@ -1,18 +1,21 @@
 """Terms of our tasks; what mjlab has already is taken from mjlab."""
 
 from solo.envs.mdp.assist import ASSIST, fade_assist, upright_assist
-from solo.envs.mdp.blurred_velocity import blurred_velocity
-from solo.envs.mdp.curriculums import level_histogram, terrain_levels
+from solo.envs.mdp.curriculums import ease_in, level_histogram, terrain_levels
 from solo.envs.mdp.depth import depth_images
-from solo.envs.mdp.ease_in import ease_in
 from solo.envs.mdp.events import (
     body_mass_offset,
     contact_material,
     reset_joints_by_scale,
+    reset_to_reference,
 )
 from solo.envs.mdp.metrics import foot_lift, single_stance, velocity_error
-from solo.envs.mdp.observations import feet_contact, foot_scan, height_map
-from solo.envs.mdp.reference_state import reset_to_reference
+from solo.envs.mdp.observations import (
+    blurred_velocity,
+    feet_contact,
+    foot_scan,
+    height_map,
+)
 from solo.envs.mdp.rewards import (
     ang_vel_xy_l2,
     dof_pos_limits,

@@ -11,7 +11,7 @@ from mjlab.utils.lab_api.math import (
     quat_from_euler_xyz,
 )
 
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
 from solo.sensors.boxes import Boxes
 from solo.sensors.depth.camera import DepthCamera

@@ -20,7 +20,7 @@ from mjlab.sensor.contact_sensor import ContactData
 from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
 from torch import Tensor
 
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.sensors.height_map import HeightMap
 
 _ROBOT = SceneEntityCfg("robot")

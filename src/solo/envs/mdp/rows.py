@@ -16,11 +16,11 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.tasks.velocity.mdp import UniformVelocityCommand, UniformVelocityCommandCfg
 from mjlab.utils.lab_api.math import quat_apply, quat_from_euler_xyz, quat_mul
 
+from solo.envs.grid_terrain import grid_terrain, on_terrains
 from solo.envs.mdp.soft_voids import yaw_of
-from solo.envs.mdp.terrain import grid_terrain, on_terrains
 from solo.envs.mdp.voids import find_soft_voids
 from solo.terrains.patch import PLATFORM_M
-from solo.terrains.voids import VOID_VARIANTS
+from solo.terrains.scene import VOID_VARIANTS
 
 STONES = tuple(name for name in VOID_VARIANTS if name.startswith("stones"))
 """Terrain variants with rows of stones."""

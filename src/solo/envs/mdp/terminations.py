@@ -8,7 +8,7 @@ from mjlab.envs.mdp import nan_detection
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.managers.termination_manager import TerminationTermCfg
 
-from solo.envs.mdp.terrain import grid_terrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.sim.native import NativeSimulation
 
 

@@ -14,11 +14,11 @@ from mjlab.managers.observation_manager import ObservationTermCfg
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 
+from solo.envs.grid_terrain import grid_terrain, on_terrains
 from solo.envs.mdp.curriculums import crossed_and_lagging, mean_levels
 from solo.envs.mdp.soft_voids import MISS_SHARE, FootVoids, SoftVoids, SoftVoidsCfg
-from solo.envs.mdp.terrain import grid_terrain, on_terrains
 from solo.sensors.height_map import HeightMapCfg
-from solo.terrains.voids import VOID_VARIANTS
+from solo.terrains.scene import VOID_VARIANTS
 
 LANDING_COST = "landing_cost"
 """Name of the reward term that judges touch-downs."""

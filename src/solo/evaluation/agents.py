@@ -1,47 +1,62 @@
-"""Agents that need no training: the baselines of the benchmark and of the demo."""
+"""Policies that need no training: the baselines of the benchmark and of the demo."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
+import numpy as np
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.envs.mdp.actions import JointPositionAction
 from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
 
-from solo.errors import SoloError, unknown_name
+from solo.errors import SoloError
+from solo.evaluation.protocols import Start
+from solo.evaluation.rollout import Policy
 from solo.robots.robot_cfg import RobotCfg
 
-
-class Agent(Protocol):
-    """Anything that acts in an environment."""
-
-    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
-        """Actions [B, joints] for the environments' current states."""
-        ...
+Action = tuple[torch.Tensor, Mapping[str, np.ndarray]]
+"""What `Policy.act` returns."""
 
 
-class ZeroAgent:
+class ZeroPolicy(Policy):
     """Always asks for the default pose; the G1 tips over within two seconds."""
 
-    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
-        return torch.zeros(
-            env.num_envs, env.action_manager.total_action_dim, device=env.device
-        )
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        shape = (env.num_envs, env.action_manager.total_action_dim)
+        self._actions = torch.zeros(shape, device=env.device)
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Nothing to forget."""
+
+    def act(self, observations: Any) -> Action:
+        """Zeros."""
+        return self._actions.clone(), {}
 
 
-@dataclass(frozen=True)
-class RandomAgent:
+class RandomPolicy(Policy):
     """Draws every action from a normal distribution around the default pose."""
 
-    std: float = 0.5
+    std = 0.5
     """Standard deviation, in units of action."""
 
-    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
-        shape = (env.num_envs, env.action_manager.total_action_dim)
-        return self.std * torch.randn(shape, device=env.device)
+    def __init__(self, num_slots: int, num_actions: int) -> None:
+        self._shape = (num_slots, num_actions)
+        self._generators: dict[int, np.random.Generator] = {}
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Draw from the rollouts' own seeds."""
+        for slot, start in zip(slots, starts, strict=True):
+            self._generators[slot] = np.random.default_rng((*start.seed, 1))
+
+    def act(self, observations: Any) -> Action:
+        """Draw actions."""
+        actions = np.zeros(self._shape, dtype=np.float32)
+        for slot, generator in self._generators.items():
+            actions[slot] = self.std * generator.standard_normal(self._shape[1])
+        return torch.from_numpy(actions), {}
 
 
 @dataclass(frozen=True)
@@ -77,18 +92,18 @@ class StandCfg:
     """Waist angle per tilt of the torso, rad/rad."""
 
 
-class StandAgent:
+class StandPolicy(Policy):
     """Stands still: ankles hold the centre of mass over the feet, the waist upright.
 
     PD control alone cannot: tipping over the ankles takes 219 Nm/rad, both ankles of
-    the G1 give 57 Nm/rad. The agent reads the true state, so it is no policy that a
-    robot could run.
+    the G1 give 57 Nm/rad. It reads the true state of the environment, so no robot could
+    run it.
     """
 
     def __init__(
         self, env: ManagerBasedRlEnv, robot: RobotCfg, cfg: StandCfg | None = None
     ) -> None:
-        self.cfg = cfg or StandCfg()
+        self.cfg, self._env = cfg or StandCfg(), env
         entity = env.scene["robot"]
         self._root = entity.indexing.root_body_id
         self._feet, _ = entity.find_sites([foot.site for foot in robot.feet])
@@ -111,8 +126,13 @@ class StandAgent:
         self._waist_pitch = ids(self.cfg.waist_pitch)
         self._waist_roll = ids(self.cfg.waist_roll)
 
-    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
-        cfg, data = self.cfg, env.scene["robot"].data
+    def begin(self, slots: Sequence[int], starts: Sequence[Start]) -> None:
+        """Nothing to forget."""
+
+    def act(self, observations: Any) -> Action:
+        """Lean against the fall, from the environment's present state."""
+        cfg, env = self.cfg, self._env
+        data = env.scene["robot"].data
         heading = yaw_quat(data.root_link_quat_w)
         feet_w = data.site_pos_w[:, self._feet].mean(dim=1)
         offset_h = quat_apply_inverse(
@@ -134,7 +154,7 @@ class StandAgent:
         offsets[:, self._ankle_roll] = -cfg.roll_share * lean_h[:, 1:2]
         offsets[:, self._waist_pitch] = cfg.waist_gain * up_torso[:, :1]
         offsets[:, self._waist_roll] = -cfg.waist_gain * up_torso[:, 1:2]
-        return offsets / self._scale
+        return offsets / self._scale, {}
 
 
 def _action_term(env: ManagerBasedRlEnv) -> JointPositionAction:
@@ -154,20 +174,11 @@ def _action_scale(env: ManagerBasedRlEnv) -> torch.Tensor:
     return torch.ones_like(term.raw_action) * term.scale
 
 
-AGENTS: dict[str, Callable[[ManagerBasedRlEnv, RobotCfg], Agent]] = {
-    "zero": lambda env, robot: ZeroAgent(),
-    "random": lambda env, robot: RandomAgent(),
-    "stand": StandAgent,
+AGENTS: dict[str, Callable[[ManagerBasedRlEnv, RobotCfg], Policy]] = {
+    "zero": lambda env, robot: ZeroPolicy(env),
+    "random": lambda env, robot: RandomPolicy(
+        env.num_envs, env.action_manager.total_action_dim
+    ),
+    "stand": StandPolicy,
 }
-"""Name to a function that makes the agent for an environment and its robot."""
-
-
-def make_agent(name: str, env: ManagerBasedRlEnv, robot: RobotCfg) -> Agent:
-    """Make an agent by name.
-
-    Raises:
-        SoloError: There is no agent of that name.
-    """
-    if name not in AGENTS:
-        raise unknown_name("agent", name, AGENTS, "Choose one of these.")
-    return AGENTS[name](env, robot)
+"""Name to a function that makes the policy for an environment and its robot."""
