@@ -1,9 +1,32 @@
 """For all tests."""
 
 import os
+import sys
 
 # Tests run in as many processes as there are cores. Torch's own threads, one per core
 # in each of them, would only wait for each other. Read once, when torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
+
 import solo  # noqa: F401  # Before onnxruntime, whose telemetry it switches off.
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _gaits_are_synthesised_once():
+    """They are most of the time of a training of the smallest size."""
+    catalogue = sys.modules.get("solo.motions.catalogue")
+    if catalogue is None:  # Then the tests at hand are light ones and should remain so.
+        yield
+        return
+    make_gait, made = catalogue.make_gait, {}
+
+    def make_once(robot, skeleton, cfg):
+        key = id(robot), cfg
+        if key not in made:
+            made[key] = robot, make_gait(robot, skeleton, cfg)  # Keeps the id its own.
+        return made[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue, "make_gait", make_once)
+        yield
