@@ -66,28 +66,30 @@ def resume(stage: str, folder: Path, **changes: Any) -> dict[str, Any]:
     return train_perceptive(PerceptiveCfg(resume=folder, **changes))
 
 
-def run_until_killed(stage: str, output: Path, before: Path, iteration: int) -> None:
-    """Train in another process, which dies in the middle of an iteration."""
-    code = f"""
-import os, signal
+KILLED = """
+import itertools, os, signal
 from pathlib import Path
 from solo.stages.runner import VecEnv
 from tests.stages import test_resume
-step, count = VecEnv.step, 0
-def step_or_die(self, actions):
-    global count
-    count += 1
-    if count == {iteration * STEPS + 10}:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return step(self, actions)
-VecEnv.step = step_or_die
-test_resume.run({stage!r}, Path({str(output)!r}), Path({str(before)!r}))
+step = VecEnv.step
+for stage, output, before in {jobs}:
+    last, count = test_resume.half(stage) * test_resume.STEPS + 10, itertools.count(1)
+    def step_or_die(self, actions):
+        if next(count) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(self, actions)
+    VecEnv.step = step_or_die
+    if (child := os.fork()) == 0:
+        test_resume.run(stage, Path(output), Path(before))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 """
-    root = Path(__file__).parent.parent.parent
-    result = subprocess.run([sys.executable, "-c", code], cwd=root, check=False)
-    assert result.returncode == -signal.SIGKILL
-    names = [path.name for path in checkpoints(output)]
-    assert names == [f"model_{k}.pt" for k in range(iteration)]
+"""Trains each stage in a process that dies in the middle of an iteration."""
+
+
+def half(stage: str) -> int:
+    """Iterations before the kill."""
+    return ITERATIONS[stage] // 2
 
 
 def bits(tensor: torch.Tensor) -> tuple[torch.Size, bytes]:
@@ -122,25 +124,38 @@ def straight_student(straight_teacher, tmp_path_factory) -> Path:
     return output
 
 
+@pytest.fixture(scope="module")
+def killed(straight_teacher, straight_student, tmp_path_factory) -> dict[str, Path]:
+    """Stage to its killed run. All have one parent, which has imported and no more."""
+    folder = tmp_path_factory.mktemp("killed")
+    starts = {
+        "teacher": straight_teacher,
+        "student": straight_teacher,
+        "perceptive": straight_student,
+    }
+    jobs = [(stage, str(folder / stage), str(run)) for stage, run in starts.items()]
+    root = Path(__file__).parent.parent.parent
+    code = KILLED.format(jobs=jobs)
+    subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
+    return {stage: folder / stage for stage in starts}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ITERATIONS)
 def test_killed_and_resumed_is_the_same_to_the_bit(
-    stage, straight_teacher, straight_student, tmp_path
+    stage, straight_teacher, straight_student, killed, tmp_path
 ):
-    before, straight = {
-        "teacher": (straight_teacher, straight_teacher),
-        "student": (straight_teacher, straight_student),
-        "perceptive": (straight_student, tmp_path / "straight"),
-    }[stage]
-    if stage == "perceptive":
-        run(stage, straight, before)
-    killed = tmp_path / "killed"
-    half = ITERATIONS[stage] // 2
-    run_until_killed(stage, killed, before, half)
-    resume(stage, killed)
+    straight = {"teacher": straight_teacher, "student": straight_student}.get(stage)
+    if straight is None:
+        straight = tmp_path / "straight"
+        run(stage, straight, straight_student)
+    folder = killed[stage]
+    names = [path.name for path in checkpoints(folder)]
+    assert names == [f"model_{k}.pt" for k in range(half(stage))]
+    resume(stage, folder)
 
     last = f"model_{ITERATIONS[stage] - 1}.pt"
-    expected, found = load_checkpoint(straight / last), load_checkpoint(killed / last)
+    expected, found = load_checkpoint(straight / last), load_checkpoint(folder / last)
     keys = {"actor_state_dict", "critic_state_dict", "optimizer_state_dict"}
     assert keys | {"amp_state_dict"} <= expected.keys()
     # Each stage goes on counting where the one before ended.
@@ -149,7 +164,7 @@ def test_killed_and_resumed_is_the_same_to_the_bit(
     assert expected["infos"]["env"]["common_step_counter"] == past * STEPS
     # Networks, normalisers, optimisers, replay, curriculum, simulation, random state.
     assert set(differences(expected, found)) <= {"/infos/total_time_s"}
-    halfway = load_checkpoint(killed / f"model_{half - 1}.pt")
+    halfway = load_checkpoint(folder / f"model_{half(stage) - 1}.pt")
     qpos = "/infos/env_snapshot/tensors/state/qpos/exact"
     assert qpos in set(differences(halfway, found))
     if stage != "teacher":
