@@ -13,8 +13,16 @@ import pytest
 from solo.runs import open_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TRAIN = """
+SCRIPT = """
 import sys
+import booster_t1
+print(booster_t1.T1.name, file=sys.stderr)
+
+# Now mjlab first. What both import of others may stay: it knows nothing of tasks.
+for name in list(sys.modules):
+    if name.split(".")[0] in ("booster_t1", "mjlab", "solo"):
+        del sys.modules[name]
+print("AGAIN", file=sys.stderr)
 from pathlib import Path
 from mjlab.scripts.train import TrainConfig, run_train
 from mjlab.tasks.registry import list_tasks, load_env_cfg, load_rl_cfg
@@ -30,6 +38,7 @@ env.scene.terrain.scene = TerrainSceneCfg(("flat",), num_levels=2, border_m=4.0)
 agent.algorithm["num_learning_epochs"] = 1
 run_train(task, TrainConfig(env=env, agent=agent), Path(sys.argv[1]))
 """
+"""Imports the robot's module first, then mjlab first, and trains."""
 
 pytestmark = pytest.mark.skipif(
     find_spec("holosoma") is None,
@@ -37,41 +46,44 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def installed(tmp_path):
-    """Environment variables with which the example is an installed package."""
-    info = tmp_path / "robots-1.0.dist-info"
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The folder of a process in which the example is an installed package, and what
+    it said in each of its halves.
+    """
+    folder = tmp_path_factory.mktemp("installed")
+    info = folder / "robots-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: robots\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
         "[solo.robots]\nbooster_t1 = booster_t1:T1\nbroken = no_such_module:ROBOT\n"
     )
-    path = os.pathsep.join([str(tmp_path), str(EXAMPLES), *filter(None, sys.path)])
-    return {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
-
-
-def run(code: str, env: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(folder), str(EXAMPLES), *filter(None, sys.path)])
+    env = {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
-        [sys.executable, "-c", code, *args], env=env, capture_output=True, text=True
+        [sys.executable, "-c", SCRIPT, str(folder / "run")],
+        env=env,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
-    return done
+    return folder, done.stderr.split("AGAIN")
 
 
 @pytest.mark.slow
-def test_mjlabs_train_finds_the_tasks_and_trains(installed, tmp_path, monkeypatch):
-    done = run(TRAIN, installed, str(tmp_path / "run"))
-    assert "no tasks for the robot 'broken': " in done.stderr
-    monkeypatch.syspath_prepend(str(tmp_path))
+def test_mjlabs_train_finds_the_tasks_and_trains(done, monkeypatch):
+    folder, (_, said) = done
+    assert "no tasks for the robot 'broken': " in said
+    monkeypatch.syspath_prepend(str(folder))
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    trained = open_run(tmp_path / "run")
+    trained = open_run(folder / "run")
     assert trained.robot.name == "booster_t1"
     assert len(trained.robot.joint_names) == 21
 
 
 @pytest.mark.slow
-def test_the_robots_module_may_be_imported_first(installed):
-    done = run("import booster_t1; print(booster_t1.T1.name)", installed)
-    assert done.stdout.strip().endswith("booster_t1:T1")
-    assert "Traceback" not in done.stderr
-    assert "'booster_t1'" not in done.stderr
+def test_the_robots_module_may_be_imported_first(done):
+    _, (said, _) = done
+    assert said.strip().endswith("booster_t1:T1")
+    assert "Traceback" not in said
+    assert "'booster_t1'" not in said
