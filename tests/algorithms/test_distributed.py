@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from multiprocessing import set_forkserver_preload
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed
-from torch.multiprocessing.spawn import spawn
+from torch.multiprocessing.spawn import start_processes
 
 from solo.algorithms.ta_mse import TaMse
 from tests.algorithms.tiny import (
@@ -53,7 +54,9 @@ def learn(rank: int, folder: str) -> None:
 
 @pytest.mark.slow
 def test_two_processes_keep_equal_parameters(tmp_path: Path):
-    spawn(learn, (str(tmp_path),), nprocs=2)
+    # Imports take longer than all else; both begin after them.
+    set_forkserver_preload([__name__])
+    start_processes(learn, (str(tmp_path),), nprocs=2, start_method="forkserver")
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     assert not torch.equal(first.pop("own data"), second.pop("own data"))
     assert first.keys() == second.keys()
