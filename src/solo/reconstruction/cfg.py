@@ -45,8 +45,9 @@ class CollectCfg:
     """Seed of commands, starts and sensor errors."""
     robots: int = 64
     """Robots per shard of the train split."""
-    steps: int | None = None
-    """Control steps per robot; if omitted, 200 in the train split and 60 in others."""
+    steps: int = 200
+    """Control steps per robot. They begin at rest in the middle of a patch: after 60
+    steps most of what they see is still its level platform."""
     sets: Suppress[int] = 5
     """Independently generated held-out sets (paper: 5)."""
     repeats: Suppress[int] = 4
@@ -67,11 +68,6 @@ class CollectCfg:
                 f"is {list(self.terrain_seeds)}; allowed are one or more from 0 to "
                 f"{HELD_OUT_SEED - 1}. Larger ones are held out.",
             )
-
-    @property
-    def num_steps(self) -> int:
-        """Control steps per robot."""
-        return self.steps or (200 if self.split == "train" else 60)
 
 
 @dataclass(frozen=True)

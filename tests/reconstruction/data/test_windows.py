@@ -25,7 +25,7 @@ def test_windows_equal_the_history_of_training_across_a_reset(tmp_path):
     history = DepthHistory(3, shape=IMAGE)
     frames = CircularBuffer(max_len=10, batch_size=3, device="cpu")
     robots = np.arange(3)
-    steps = NoiseSampler(reset_at=17).sample(plan_shard(cfg, 0), cfg.num_steps)
+    steps = NoiseSampler(reset_at=17).sample(plan_shard(cfg, 0), cfg.steps)
     for k, step in enumerate(steps):
         if step.is_first.all():
             history.reset()

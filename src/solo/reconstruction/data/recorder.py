@@ -33,7 +33,7 @@ _BORDER_M = 4.0
 def num_shards(cfg: CollectCfg) -> int:
     """Shards of the split."""
     if cfg.split == "train":
-        return -(-cfg.frames // (cfg.robots * cfg.num_steps))
+        return -(-cfg.frames // (cfg.robots * cfg.steps))
     return cfg.sets if cfg.split == "eval" else len(EXTENT_PATCHES_M)
 
 
@@ -134,14 +134,14 @@ def collect(cfg: CollectCfg, sampler: Sampler, output: Path) -> Manifest:
     with owned_folder(folder), make_progress() as progress:
         manifest = open_recording(folder, sampler.name, _config(cfg, sampler))
         plans = [plan_shard(cfg, index) for index in range(num_shards(cfg))]
-        total = sum(len(plan.columns) * cfg.num_steps for plan in plans)
+        total = sum(len(plan.columns) * cfg.steps for plan in plans)
         done = manifest.frames
         task = progress.add_task(f"recording {cfg.split}", total=total, completed=done)
         for index, plan in enumerate(plans):
             if has_shard(folder, manifest, index):
                 continue
             steps = []
-            for step in sampler.sample(plan, cfg.num_steps):
+            for step in sampler.sample(plan, cfg.steps):
                 steps.append(pack_step(step))
                 progress.advance(task, len(plan.columns))
             arrays = {k: np.stack([step[k] for step in steps]) for k in steps[0]}
@@ -167,7 +167,7 @@ def _config(cfg: CollectCfg, sampler: Sampler) -> dict[str, Any]:
     values = {f.name: getattr(cfg, f.name) for f in fields(CollectCfg)}
     del values["frames"]
     values = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
-    return {**values, "steps": cfg.num_steps, "sampler": sampler.describe()}
+    return {**values, "sampler": sampler.describe()}
 
 
 def check_disjoint(data: Path) -> None:
