@@ -61,7 +61,8 @@ def test_options_scale_a_protocol_down(tmp_path):
         time_s=20.0,
         output=tmp_path / "here",
     ).run()
-    assert result["protocol"]["limits"] == {"pass_m": 100.0, "time_s": 20.0}
+    limits = {"pass_m": 100.0, "time_s": 20.0, "survive": False}
+    assert result["protocol"]["limits"] == limits
     assert result["protocol"]["start"]["offset_m"] == 0.25
     (cell,) = result["cells"]
     assert cell["name"] == "gap-8m-0.500"

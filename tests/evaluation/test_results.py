@@ -57,7 +57,8 @@ def test_a_result_says_everything_about_itself(jobs, tmp_path):
     assert result.policy["sha256"] is None
     assert {"solo", "torch", "mujoco", "mjlab", "python"} <= set(result.versions)
     assert result.protocol["seed"] == 0
-    assert result.protocol["limits"] == {"pass_m": 5.0, "time_s": 30.0}
+    limits = {"pass_m": 5.0, "time_s": 30.0, "survive": False}
+    assert result.protocol["limits"] == limits
     assert result.wall_time_s == 6.0
     assert result.env_steps_per_s == 200.0
     assert result.summary is not None

@@ -158,8 +158,9 @@ def test_a_reconstructor_comes_out_of_a_bundle(tmp_path):
     assert bundle is not None
     sizes = make_io(G1, LAPTOP)
     network = {**LAPTOP.perception.network, "io": sizes}
-    model = make_reconstructor("qr", **network)
-    load_pretrained(model, "qr", bundle)
+    name = LAPTOP.perception.reconstructor
+    model = make_reconstructor(name, **network)
+    load_pretrained(model, name, bundle)
     expected = read_reconstructor(bundle)
     assert model.state_dict().keys() == expected.keys()
     for name, value in model.state_dict().items():
