@@ -85,6 +85,13 @@ def test_the_shipped_policy_opens_by_name():
         run.env_cfg()
 
 
+def test_a_bundle_of_another_version_cannot_become_torch_modules():
+    run = open_run("shipped")
+    run.metadata["architecture"]["reconstructor"]["fields"]["map_stride"] = 2
+    with pytest.raises(SoloError, match=r"not those of this version.*map_stride"):
+        _ = run.networks
+
+
 @pytest.mark.parametrize("stage", ["teacher", "student"])
 def test_networks_are_those_that_were_saved(stage, tmp_path):
     run = open_run(write_run(tmp_path / "run", stage))

@@ -263,12 +263,19 @@ class Run:
 
     def _bundle_networks(self) -> Networks:
         architecture = self.metadata["architecture"]
-        student = make_student(architecture["student"])
-        # A bundle lacks what only learning needs.
-        student.load_state_dict(student.state_dict() | read_student(self.path))
         recipe = architecture["reconstructor"]
-        reconstructor = make_reconstructor(recipe["name"], **recipe["fields"])
-        reconstructor.load_state_dict(read_reconstructor(self.path))
+        try:
+            student = make_student(architecture["student"])
+            # A bundle lacks what only learning needs.
+            student.load_state_dict(student.state_dict() | read_student(self.path))
+            reconstructor = make_reconstructor(recipe["name"], **recipe["fields"])
+            reconstructor.load_state_dict(read_reconstructor(self.path))
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise SoloError(
+                f"The networks of the bundle {str(self.path)!r} are not those of this "
+                f"version: {reason} It can be run and evaluated, not trained further."
+            ) from error
         return Networks(student=student.eval(), reconstructor=reconstructor.eval())
 
     def _refuse_bundle(self, what: str) -> None:
