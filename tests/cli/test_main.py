@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import subprocess
@@ -255,7 +256,8 @@ def test_help_of_an_option_flows_to_the_margin(capsys):
     with pytest.raises(SystemExit):
         main(["eval", "stress", "--help"])
     shown = capsys.readouterr().out.splitlines()
+    margin = max(len(line) for line in shown) - 2
     first = next(i for i, line in enumerate(shown) if "whose last seconds" in line)
-    lines = [line.strip("\u2502").rstrip() for line in shown[first : first + 2]]
-    word = lines[1].split()[0]
-    assert len(f"{lines[0]} {word}") > max(len(line.rstrip()) for line in shown) - 4
+    lines = [line.strip("\u2502").rstrip() for line in shown[first : first + 3]]
+    for line, after in itertools.pairwise(lines):
+        assert len(f"{line} {after.split()[0]}") > margin - 2

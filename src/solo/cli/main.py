@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import importlib
 import itertools
 import os
@@ -215,6 +216,7 @@ def parse(verb: str, args: Sequence[str]) -> Verb:
     return cast(Verb, command)
 
 
+@functools.cache
 def _let_help_flow() -> None:
     """Join the lines of each paragraph in the help of an option.
 
