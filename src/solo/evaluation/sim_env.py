@@ -31,9 +31,8 @@ from solo.evaluation.mdp import (
     change_legs,
     put_obstacle,
 )
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol, Start
-from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
+from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, PolicySource, StepReport
 from solo.results import Landing
 from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
