@@ -1,4 +1,6 @@
-"""``solo train``: one verb per stage; the options are the fields of its config.
+"""``solo train``, one verb per stage, and ``solo ablate``, many trainings compared.
+
+The options are the fields of a config.
 
 Any other setting of a run is changed by its path, e.g. ``--env.rewards.fly.weight -1``
 or ``--agent.algorithm.gamma 0.98``.
@@ -13,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 from tyro.conf import Positional, arg
 
+from solo.ablation_cfg import AblationCfg
 from solo.cli import Verb
 from solo.cli.checks import (
     check_exists,
@@ -126,3 +129,30 @@ def _finish(summary: dict[str, Any]) -> dict[str, Any]:
         print(f"Wrote {summary['checkpoint']}")
         print(f"Curves: tensorboard --logdir {summary['output']}")
     return summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablate(AblationCfg, Verb):
+    __doc__ = AblationCfg.__doc__
+
+    def run(self) -> dict[str, Any]:
+        assert isinstance(self.robot, str)
+        check_robot(self.robot)
+        for run in (self.teacher, *self.students):
+            check_run(run)
+        self.evaluation()  # A wrong level or terrain is told before the work.
+        say_loading()
+        device = pick_device(self.device)
+
+        from solo.ablations import FIGURE, TABLE, run_ablation
+        from solo.stages.processes import read_processes
+
+        if read_processes().world_size > 1:
+            raise SoloError(
+                "An ablation is one process. Without torchrun, --num-envs 4096 on one "
+                "GPU is the paper's 2 x 2048; give other GPUs other --seeds."
+            )
+        result = run_ablation(replace(self, device=device), num_failures=0)
+        print((self.output / TABLE).read_text())
+        print(f"Wrote {self.output / TABLE} and {self.output / FIGURE}")
+        return result

@@ -15,9 +15,12 @@ from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.utils.lab_api.math import euler_xyz_from_quat
 
 from solo.envs import mdp
-from solo.envs.commands_cfg import make_command
 from solo.envs.grid_terrain import grid_terrain
-from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
+from solo.envs.locomotion_env_cfg import (
+    make_command,
+    make_locomotion_env_cfg,
+    make_simulation_cfg,
+)
 from solo.envs.make import make_env
 from solo.envs.mdp.soft_voids import FootVoids
 from solo.envs.names import COMMAND, FALL
