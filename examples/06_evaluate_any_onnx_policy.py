@@ -20,9 +20,8 @@ import onnxruntime
 import torch
 
 import solo
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import STRESS, Start
-from solo.evaluation.rollout import Policy
+from solo.evaluation.rollout import Policy, PolicySource
 
 PROPRIOCEPTION = "teacher_proprioception"  # Without noise, as in all evaluations.
 

@@ -6,8 +6,7 @@ import pytest
 
 from solo.bench.cfg import MachineBenchCfg
 from solo.bench.machine import CONTROL_S, ConstantWork, bench_machine
-from solo.deploy.health import LostTime
-from solo.deploy.loop import WARM_UP_TICKS, FixedRateLoop
+from solo.deploy.loop import WARM_UP_TICKS, FixedRateLoop, LostTime
 
 
 def test_work_is_the_same_each_time_and_proportional():

@@ -9,8 +9,13 @@ from math import isnan, nan
 
 import pytest
 
-from solo.deploy.health import LostTime, LostTimeClock
-from solo.deploy.loop import WARM_UP_TICKS, FixedRateLoop, ask_for_priority
+from solo.deploy.loop import (
+    WARM_UP_TICKS,
+    FixedRateLoop,
+    LostTime,
+    LostTimeClock,
+    ask_for_priority,
+)
 from solo.errors import SoloError
 
 

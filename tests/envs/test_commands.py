@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from solo.envs.commands_cfg import make_command
+from solo.envs.locomotion_env_cfg import make_command
 from solo.envs.make import make_env
 from solo.envs.names import COMMAND
 from solo.errors import SoloError

@@ -13,8 +13,7 @@ from solo.deploy.bundle.load import load_bundle
 from solo.deploy.contract import DepthContract
 from solo.export.graph import make_graph
 from solo.export.read import read_torch
-from solo.export.scene import walk_inputs
-from solo.export.write import export_bundle
+from solo.export.write import export_bundle, walk_inputs
 from solo.robots.g1 import G1
 from solo.tasks.agent_cfg import student_mirror
 from tests.deploy.helpers import g1_contract

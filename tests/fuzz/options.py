@@ -30,7 +30,7 @@ WORK = (
     "solo.pictures.terrains:draw_contact_sheet",
     "solo.pictures.terrains:draw_strips",
     "solo.pictures.depth:draw_depth_picture",
-    "solo.viewer.motion_player:MotionPlayer",
+    "solo.viewer.motions:MotionPlayer",
     "solo.viewer.server:start_server",
 )  # fmt: skip
 """Where verbs begin to work; until there they look at their options."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from solo.robots.g1 import G1
-from solo.viewer.motion_player import LOOP_S, MotionPlayer, playable_qpos
+from solo.viewer.motions import LOOP_S, MotionPlayer, playable_qpos
 from solo.viewer.server import start_server
 
 

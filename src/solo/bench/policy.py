@@ -27,7 +27,7 @@ from solo.deploy.observation import Observation, Observer
 from solo.deploy.safety import SafetyCfg, check_action
 from solo.export.graph import PolicyGraph
 from solo.export.read import read_torch
-from solo.export.scene import walk_inputs
+from solo.export.write import walk_inputs
 from solo.progress import make_progress
 from solo.robots import get_robot
 

@@ -32,7 +32,7 @@ class Export(Verb):
         checkpoint = find_checkpoint(self.checkpoint)
         say_loading()
 
-        from solo.envs.commands_cfg import make_command
+        from solo.envs.locomotion_env_cfg import make_command
         from solo.export.metadata import ExportRecord
         from solo.export.write import export_bundle
         from solo.robots import get_robot

@@ -79,6 +79,7 @@ MODULES = {
     "depth show": "terrains",
     "train all": "train_all",
     "train curves": "curves",
+    "ablate": "train",
     "eval isolated": "eval_strips",
     "eval course": "eval_strips",
     "eval route": "eval_strips",

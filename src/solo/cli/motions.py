@@ -122,9 +122,9 @@ class MotionsShow(Verb):
         from solo.gl import NoGraphicsError
         from solo.motions.catalogue import make_clip
         from solo.motions.files import load_clip
-        from solo.pictures.motions import MOVIE_FPS, draw_movie, draw_strip
         from solo.pictures.video import save_gif
         from solo.robots import get_robot
+        from solo.viewer.motions import MOVIE_FPS, draw_movie, draw_strip
 
         robot = get_robot(self.robot)
         if is_file:
@@ -164,7 +164,7 @@ class MotionsWatch(Verb):
         from solo.motions.catalogue import make_clips
         from solo.motions.files import load_clip
         from solo.robots import get_robot
-        from solo.viewer.motion_player import MotionPlayer
+        from solo.viewer.motions import MotionPlayer
         from solo.viewer.server import start_server
 
         robot = get_robot(self.robot)

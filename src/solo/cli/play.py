@@ -23,7 +23,7 @@ from solo.runs.folder import check_policy
 from solo.viewer.ground import COURSE, TRAINING, check_terrain
 
 if TYPE_CHECKING:
-    from solo.evaluation.policy_source import PolicySource
+    from solo.evaluation.rollout import PolicySource
     from solo.viewer.page import PageCfg
 
 MAX_LEVEL = 9

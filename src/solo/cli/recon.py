@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mjlab.envs import ManagerBasedRlEnv
 
-    from solo.reconstruction.data.policy_sampler import PolicySampler
+    from solo.reconstruction.data.recorder import PolicySampler
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def make_sampler(
     import torch
 
     from solo.evaluation.policies import open_policy
-    from solo.reconstruction.data.policy_sampler import PolicySampler
+    from solo.reconstruction.data.recorder import PolicySampler
     from solo.reconstruction.networks.interface import IO_PROFILES
     from solo.sensors.depth.cfg import DepthSensorCfg
 

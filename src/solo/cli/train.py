@@ -1,4 +1,6 @@
-"""``solo train``: one verb per stage; the options are the fields of its config.
+"""``solo train``, one verb per stage, and ``solo ablate``, many trainings compared.
+
+The options are the fields of a config.
 
 Any other setting of a run is changed by its path, e.g. ``--env.rewards.fly.weight -1``
 or ``--agent.algorithm.gamma 0.98``.
@@ -6,14 +8,14 @@ or ``--agent.algorithm.gamma 0.98``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from tyro.conf import Positional, arg
 
+from solo.ablation_cfg import AblationCfg
 from solo.cli import Verb
 from solo.cli.checks import (
     check_exists,
@@ -24,6 +26,8 @@ from solo.cli.checks import (
 )
 from solo.errors import SoloError
 from solo.stages.train_cfg import PerceptiveCfg, StudentCfg, TeacherCfg, TrainCfg
+
+_Cfg = TypeVar("_Cfg", bound=TrainCfg)
 
 _PATHS = """
 
@@ -38,7 +42,11 @@ class TrainTeacher(TeacherCfg, Verb):
 
     def run(self) -> dict[str, Any]:
         check_run(self.start_from)
-        return _run(self, lambda train: train.train_teacher)
+        cfg = _check(self)
+
+        from solo.stages.train import train_teacher
+
+        return _finish(train_teacher(cfg))
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,11 @@ class TrainStudent(StudentCfg, Verb):
     def run(self) -> dict[str, Any]:
         check_run(self.teacher)
         check_run(self.start_from)
-        return _run(self, lambda train: train.train_student)
+        cfg = _check(self)
+
+        from solo.stages.train import train_student
+
+        return _finish(train_student(cfg))
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,11 @@ class TrainPerceptive(PerceptiveCfg, Verb):
             self.reconstructor_checkpoint,
             "Give a run of `solo recon train` or of this stage, a bundle, or shipped.",
         )
-        return _run(self, lambda train: train.train_perceptive)
+        cfg = _check(self)
+
+        from solo.stages.train import train_perceptive
+
+        return _finish(train_perceptive(cfg))
 
 
 @dataclass(frozen=True)
@@ -92,23 +108,51 @@ class TrainPack(Verb):
         return packed
 
 
-def _run(cfg: Any, pick: Callable[[Any], Callable[[Any], dict[str, Any]]]) -> Any:
-    """Check what costs nothing, load the rest, train and say where it is."""
-    assert isinstance(cfg, TrainCfg)
+def _check(cfg: _Cfg) -> _Cfg:
+    """Check what costs nothing, before the rest is loaded."""
     if isinstance(cfg.robot, str):
         check_robot(cfg.robot)
     check_run(cfg.resume)
     for path in cfg.motions:
         check_exists("motion file", path, "`solo motions make` writes some.")
     say_loading()
-    if cfg.device != "auto":
-        cfg = replace(cfg, device=pick_device(cfg.device))
+    if cfg.device == "auto":
+        return cfg
+    return replace(cfg, device=pick_device(cfg.device))
 
-    from solo.stages import train
+
+def _finish(summary: dict[str, Any]) -> dict[str, Any]:
+    """Say where the run is."""
     from solo.stages.processes import read_processes
 
-    summary = pick(train)(cfg)
     if read_processes().is_first:
         print(f"Wrote {summary['checkpoint']}")
         print(f"Curves: tensorboard --logdir {summary['output']}")
     return summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablate(AblationCfg, Verb):
+    __doc__ = AblationCfg.__doc__
+
+    def run(self) -> dict[str, Any]:
+        assert isinstance(self.robot, str)
+        check_robot(self.robot)
+        for run in (self.teacher, *self.students):
+            check_run(run)
+        self.evaluation()  # A wrong level or terrain is told before the work.
+        say_loading()
+        device = pick_device(self.device)
+
+        from solo.ablations import FIGURE, TABLE, run_ablation
+        from solo.stages.processes import read_processes
+
+        if read_processes().world_size > 1:
+            raise SoloError(
+                "An ablation is one process. Without torchrun, --num-envs 4096 on one "
+                "GPU is the paper's 2 x 2048; give other GPUs other --seeds."
+            )
+        result = run_ablation(replace(self, device=device), num_failures=0)
+        print((self.output / TABLE).read_text())
+        print(f"Wrote {self.output / TABLE} and {self.output / FIGURE}")
+        return result

@@ -17,9 +17,8 @@ from solo.deploy.camera import Capture, DepthProcessor
 from solo.deploy.command import Operator
 from solo.deploy.contract import Contract
 from solo.deploy.drivers.protocols import Camera, Robot
-from solo.deploy.health import MemoryLog
 from solo.deploy.log import LogWriter, RunLog
-from solo.deploy.loop import ask_for_priority
+from solo.deploy.loop import MemoryLog, ask_for_priority
 from solo.deploy.observation import Policy
 from solo.deploy.recorder import Recorder
 from solo.deploy.runtime import Runtime, RuntimeCfg

@@ -12,8 +12,8 @@ modules, not from the packages' shortcuts.
 
 import mjlab  # noqa: F401 - Must be first, see above.
 
-from solo.envs import mjlab_hooks
+from solo.envs import make
 
-mjlab_hooks.install()
+make.install_hooks()
 
 from solo import mjlab_tasks  # noqa: E402, F401 - Registers; it needs what is above.

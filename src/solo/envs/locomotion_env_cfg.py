@@ -1,12 +1,13 @@
 """The environment: a robot follows velocity commands over the paper's terrain.
 
 Velocity commands in, 25 joint offsets out, 50 Hz over 200 Hz physics. The tables of the
-paper are in files of their own: ``rewards_cfg``, ``events_cfg`` (randomisation),
-``observations_cfg`` and ``commands_cfg``.
+paper are in files of their own: ``rewards_cfg``, ``events_cfg`` (randomisation) and
+``observations_cfg``; commands are at the end of this one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,15 +21,16 @@ from mjlab.managers.termination_manager import TerminationTermCfg
 from mjlab.scene import SceneCfg
 from mjlab.sensor import ContactMatch, ContactSensorCfg
 from mjlab.sim import MujocoCfg
+from mjlab.tasks.velocity.mdp import UniformVelocityCommandCfg
 from mjlab.viewer import ViewerConfig
 
 from solo.envs import mdp
-from solo.envs.commands_cfg import make_command
 from solo.envs.events_cfg import PUSH, make_events, start_gently
 from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.names import BODY_CONTACT, COMMAND, FALL, FEET_CONTACT
 from solo.envs.observations_cfg import Stage, make_observations
 from solo.envs.rewards_cfg import make_rewards
+from solo.errors import unknown_name
 from solo.robots.build import make_entity_cfg
 from solo.robots.robot_cfg import RobotCfg
 from solo.sensors.depth.cfg import DepthSensorCfg
@@ -187,3 +189,58 @@ def _terminations(robot: RobotCfg) -> dict[str, TerminationTermCfg]:
         "left_terrain": TerminationTermCfg(func=mdp.left_terrain, time_out=True),
         "physics_diverged": TerminationTermCfg(func=mdp.physics_diverged),
     }
+
+
+def make_command(name: str = "training") -> UniformVelocityCommandCfg:
+    """A command distribution by name, see `COMMANDS`.
+
+    Raises:
+        SoloError: There is no distribution of that name.
+    """
+    if name not in COMMANDS:
+        raise unknown_name("command", name, COMMANDS, "Choose one of these.")
+    return COMMANDS[name]()
+
+
+def _training() -> UniformVelocityCommandCfg:
+    """All directions, with a heading to turn to.
+
+    Not stated in the paper; ranges chosen to hold those of its evaluation, with
+    turning and sideways steps as a joystick asks for them. The heading is drawn for
+    all robots, as in Isaac Lab's rough-terrain tasks: it makes them walk straight over
+    long stretches.
+    """
+    return UniformVelocityCommandCfg(
+        entity_name="robot",
+        resampling_time_range=(10.0, 10.0),
+        heading_command=True,
+        heading_control_stiffness=0.5,
+        rel_standing_envs=0.05,
+        ranges=UniformVelocityCommandCfg.Ranges(
+            lin_vel_x=(-0.5, 1.0),
+            lin_vel_y=(-0.5, 0.5),
+            ang_vel_z=(-1.0, 1.0),
+            heading=(-math.pi, math.pi),
+        ),
+    )
+
+
+def _stress() -> UniformVelocityCommandCfg:
+    """Straight ahead along +x at a constant speed (paper, stress test)."""
+    return UniformVelocityCommandCfg(
+        entity_name="robot",
+        resampling_time_range=(1e6, 1e6),
+        heading_command=True,
+        heading_control_stiffness=0.5,
+        rel_standing_envs=0.0,
+        ranges=UniformVelocityCommandCfg.Ranges(
+            lin_vel_x=(0.4, 1.0),
+            lin_vel_y=(0.0, 0.0),
+            ang_vel_z=(-1.0, 1.0),
+            heading=(0.0, 0.0),
+        ),
+    )
+
+
+COMMANDS = {"training": _training, "stress": _stress}
+"""Name to a function that makes the configuration."""

@@ -33,9 +33,8 @@ from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.envs.names import COMMAND
 from solo.errors import SoloError
 from solo.evaluation.policies import MEASURES, TRUE_GROUPS, shared_out
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
-from solo.evaluation.rollout import Policy
+from solo.evaluation.rollout import Policy, PolicySource
 from solo.reconstruction.perceiver import DEPTH
 from solo.robots.robot_cfg import RobotCfg
 from solo.runs.run import robot_of_bundle

@@ -15,8 +15,8 @@ from solo.errors import SoloError
 from solo.evaluation.conditions import CONDITIONS, NOMINAL, Condition
 from solo.evaluation.evaluate import describe, evaluate, total_times
 from solo.evaluation.metrics import describe_cost, paired_difference, summarise_levels
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import STRESS, Protocol
+from solo.evaluation.rollout import PolicySource
 from solo.reconstruction.perceiver import DEPTH
 from solo.result_files import RESULT, write_result
 from solo.results import ConditionRow, Evaluation, Job, Levels, Robustness

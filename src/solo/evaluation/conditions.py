@@ -18,9 +18,8 @@ import torch
 
 from solo.envs.events_cfg import PUSH, make_events
 from solo.errors import unknown_name
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol, Range, Start
-from solo.evaluation.rollout import LANES, StepReport
+from solo.evaluation.rollout import LANES, PolicySource, StepReport
 from solo.evaluation.sim_env import SimEnv, make_sim_env
 from solo.reconstruction.perceiver import DEPTH
 from solo.robots.robot_cfg import RobotCfg

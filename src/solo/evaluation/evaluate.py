@@ -25,9 +25,14 @@ from solo.errors import SoloError
 from solo.evaluation.conditions import Condition, make_condition_env
 from solo.evaluation.failures import NUM_FAILURES, RecordedEnv, write_failures
 from solo.evaluation.metrics import summarise, summarise_rollouts
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, OnStep, Protocol, Wave
-from solo.evaluation.rollout import LANES, Policy, RolloutEnv, run_rollouts
+from solo.evaluation.rollout import (
+    LANES,
+    Policy,
+    PolicySource,
+    RolloutEnv,
+    run_rollouts,
+)
 from solo.files import check_same, owned_folder, read_json, write_json
 from solo.result_files import RESULT, parse, write_result
 from solo.results import Evaluation, Job, Rollout

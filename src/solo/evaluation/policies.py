@@ -18,9 +18,8 @@ from tensordict import TensorDict
 
 from solo.envs.observations_cfg import GROUPS
 from solo.evaluation.agents import AGENTS
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
-from solo.evaluation.rollout import LANES, Policy
+from solo.evaluation.rollout import LANES, Policy, PolicySource
 from solo.networks.student import StudentModel
 from solo.reconstruction.networks.interface import Outputs, Reconstructor, State
 from solo.reconstruction.networks.query_reconstructor import QueryReconstructor

@@ -15,9 +15,12 @@ from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.utils.lab_api.math import euler_xyz_from_quat
 
 from solo.envs import mdp
-from solo.envs.commands_cfg import make_command
 from solo.envs.grid_terrain import grid_terrain
-from solo.envs.locomotion_env_cfg import make_locomotion_env_cfg, make_simulation_cfg
+from solo.envs.locomotion_env_cfg import (
+    make_command,
+    make_locomotion_env_cfg,
+    make_simulation_cfg,
+)
 from solo.envs.make import make_env
 from solo.envs.mdp.soft_voids import FootVoids
 from solo.envs.names import COMMAND, FALL
@@ -31,9 +34,8 @@ from solo.evaluation.mdp import (
     change_legs,
     put_obstacle,
 )
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Cell, Protocol, Start
-from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, StepReport
+from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, PolicySource, StepReport
 from solo.results import Landing
 from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg

@@ -41,8 +41,7 @@ from solo.sim import kernels, libmujoco
 from solo.sim.fields import DerivedConstants, NativeData, NativeModel, make_twin
 from solo.sim.height_field.collision import direct_contacts
 from solo.sim.refresh import refresh_functions
-from solo.sim.threads import WorkerPool, available_cores
-from solo.sim.worker import Worker, build_tables
+from solo.sim.threads import Worker, WorkerPool, available_cores, build_tables
 
 if TYPE_CHECKING:
     from mjlab.sensor.sensor_context import SensorContext

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from rich.progress import Progress
 
-from solo.evaluation.policy_source import PolicySource
+from solo.evaluation.rollout import PolicySource
 from solo.evaluation.strips import element_at
 from solo.files import write_json, written_aside
 from solo.gl import INSTALL_HINT, NoGraphicsError

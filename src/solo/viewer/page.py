@@ -17,7 +17,7 @@ import viser
 from mjviser import ViserMujocoScene
 
 from solo.errors import SoloError
-from solo.evaluation.policy_source import PolicySource
+from solo.evaluation.rollout import PolicySource
 from solo.evaluation.strips import element_at
 from solo.pictures.images import Easel, Perception
 from solo.pictures.offscreen import body_qpos, make_body

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solo.evaluation.policy_source import PolicySource
+from solo.evaluation.rollout import PolicySource
 from solo.results import Outcome
 from solo.viewer.ground import Ground
 from solo.viewer.walk import Moment

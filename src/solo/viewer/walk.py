@@ -26,9 +26,8 @@ from solo.envs.observations_cfg import make_observations
 from solo.evaluation.bundle import DAMPED, BundleRollouts
 from solo.evaluation.mdp import LineCommand, LineCommandCfg, Track
 from solo.evaluation.policies import NetworkPolicy, PerceptivePolicy
-from solo.evaluation.policy_source import PolicySource
 from solo.evaluation.protocols import Start
-from solo.evaluation.rollout import LANES, Policy, StepReport, classify
+from solo.evaluation.rollout import LANES, Policy, PolicySource, StepReport, classify
 from solo.evaluation.sim_env import SimEnv, make_eval_env_cfg
 from solo.networks.ame import AmeEncoder
 from solo.pictures.images import Perception, cell_points_w

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from solo.reconstruction.data.policy_sampler import PolicySampler
-from solo.reconstruction.data.recorder import ShardPlan
+from solo.reconstruction.data.recorder import PolicySampler, ShardPlan
 from solo.robots.g1 import G1
 from solo.terrains import TerrainSceneCfg
 

@@ -25,8 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from solo.deploy.dashboard.slot import RECENT, Slot
-from solo.deploy.health import memory_mb
-from solo.deploy.loop import CAUSES, JITTER_EDGES_MS
+from solo.deploy.loop import CAUSES, JITTER_EDGES_MS, memory_mb
 from solo.deploy.observation import projected_gravity
 from solo.deploy.phase import Phase
 from solo.deploy.safety import FAULTS, Reaction

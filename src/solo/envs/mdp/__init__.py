@@ -9,7 +9,6 @@ from solo.envs.mdp.events import (
     reset_joints_by_scale,
     reset_to_reference,
 )
-from solo.envs.mdp.metrics import foot_lift, single_stance, velocity_error
 from solo.envs.mdp.observations import (
     blurred_velocity,
     feet_contact,
@@ -25,17 +24,20 @@ from solo.envs.mdp.rewards import (
     feet_slide,
     feet_stumble,
     fly,
+    foot_lift,
     foothold_grad_penalty,
     joint_deviation,
     lin_vel_z_l2,
     orientation_l2,
     progress,
+    single_stance,
     stride,
     swing_lift,
     termination_penalty,
     track_ang_vel_z_exp,
     track_lin_vel_xy_exp,
     undesired_contacts,
+    velocity_error,
 )
 from solo.envs.mdp.rows import RowCommandCfg, start_on_row
 from solo.envs.mdp.soft_voids import SoftVoidsCfg

@@ -1,4 +1,4 @@
-"""Reward terms: what each reads from the environment, and its formula.
+"""Reward terms: what each reads from the environment, and its formula; then metrics.
 
 Names and formulas are the paper's (appendix, "Task Reward Formulation") unless a term
 says otherwise; terms that mjlab has already (action rate, joint acceleration) are
@@ -7,6 +7,9 @@ Penalties are positive here and carry a negative weight in `solo.envs.rewards_cf
 
 Rewards are computed before mjlab refreshes derived quantities, so poses and forces are
 those at the start of the last physics step, 5 ms ago.
+
+Metrics of the gait are logged per episode as ``Episode_Metrics/...``: episode length
+alone does not tell a robot that walks from one that stands and shuffles.
 """
 
 from __future__ import annotations
@@ -315,3 +318,22 @@ def _command(env: ManagerBasedRlEnv, name: str) -> Tensor:
     command = env.command_manager.get_command(name)
     assert isinstance(command, torch.Tensor)
     return command
+
+
+def single_stance(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
+    """1 where exactly one foot touches the ground."""
+    return ((env.scene[sensor_name].data.found > 0).sum(dim=1) == 1).float()
+
+
+def foot_lift(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
+    """How much higher one foot is than the other, metres."""
+    height = env.scene["robot"].data.body_link_pos_w[:, asset_cfg.body_ids, 2]
+    return (height[:, 0] - height[:, 1]).abs()
+
+
+def velocity_error(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
+    """Distance of the base's planar velocity from the command, m/s."""
+    command = env.command_manager.get_command(command_name)
+    assert command is not None
+    velocity = env.scene["robot"].data.root_link_lin_vel_b[:, :2]
+    return (command[:, :2] - velocity).norm(dim=1)
