@@ -18,7 +18,7 @@ from solo.reconstruction.networks.interface import (
     State,
 )
 from solo.reconstruction.perceiver import STUDENT_GROUPS
-from solo.sensors.depth.history import DepthHistory
+from solo.sensors.depth.camera import DepthHistory
 from solo.sensors.height_map import HeightMapCfg
 from tests.algorithms.tiny import ACTION_SCALE, STEPS, TinyEnv, make_cfg
 

@@ -46,7 +46,7 @@ def test_other_sizes_are_refused_and_small_ones_pass():
 
 def test_window_equals_the_history_of_training():
     torch = pytest.importorskip("torch")
-    from solo.sensors.depth.history import DepthHistory
+    from solo.sensors.depth.camera import DepthHistory
 
     history = DepthHistory(1, max_delay=0, shape=(64, 113))
     window = DepthWindow(D455)

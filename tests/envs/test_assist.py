@@ -11,7 +11,7 @@ from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.utils.lab_api.math import quat_from_euler_xyz
 
 from solo.envs.make import make_env
-from solo.envs.mdp.assist import ASSIST, fade_assist, upright_assist
+from solo.envs.mdp.curriculums import ASSIST, fade_assist, upright_assist
 from solo.robots.g1 import G1
 from solo.tasks.env_cfg import add_assist
 

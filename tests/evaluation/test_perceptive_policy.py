@@ -11,7 +11,7 @@ from solo.errors import SoloError
 from solo.evaluation.policies import PERCEPTIVE_GROUPS, PerceptivePolicy, open_policy
 from solo.evaluation.rollout import LANES
 from solo.reconstruction.networks.interface import Reconstructor
-from solo.sensors.depth.history import DepthHistory
+from solo.sensors.depth.camera import DepthHistory
 from tests.evaluation.fake import make_start
 from tests.evaluation.runs import write_perceptive_run
 from tests.export.helpers import IO, make_networks

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from solo.deploy.bundle.golden import observations
 from solo.deploy.bundle.load import load_bundle
+from solo.deploy.bundle.policy import observations
 from solo.deploy.contract import DepthContract
 from solo.export.graph import make_graph
 from solo.export.read import read_torch

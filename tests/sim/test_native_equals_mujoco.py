@@ -133,7 +133,7 @@ def test_forward_recomputes_everything_after_a_reset(make_sim):
 
 
 def test_a_model_with_other_sensors_is_always_recomputed(make_sim):
-    from solo.sim.refresh import refresh_functions
+    from solo.sim.fields import refresh_functions
 
     xml = HOPPER.replace("</sensor>", '<actuatorpos actuator="hip"/></sensor>')
     model = mujoco.MjModel.from_xml_string(xml)

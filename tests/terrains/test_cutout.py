@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from solo.pictures.terrain_mesh import make_terrain_meshes
-from solo.terrains.cutout import Cutout, cut_out
 from solo.terrains.grid import HeightGrid
 from solo.terrains.patch import CELL_M
 from solo.terrains.scene import TerrainSceneCfg
 from solo.terrains.strips.segments import Gap, Rough, Stairs
-from solo.terrains.strips.strip import StripSceneCfg, make_strip
+from solo.terrains.strips.strip import Cutout, StripSceneCfg, cut_out, make_strip
 from solo.terrains.variants import FAMILY_RGB
 
 PATCHES = TerrainSceneCfg(("stairs_up_25",), num_levels=2, difficulty=0.5).build()

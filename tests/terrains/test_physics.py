@@ -8,11 +8,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from solo.envs.grid_terrain import GridTerrain, GridTerrainCfg, robot_shares
+from solo.envs.grid_terrain import (
+    GridTerrain,
+    GridTerrainCfg,
+    add_terrain,
+    robot_shares,
+)
 from solo.errors import SoloError
 from solo.sim.height_field.collision import direct_contacts
 from solo.terrains import VARIANTS, TerrainSceneCfg, build_scene
-from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainScene
 
 RADIUS_M = 0.02

@@ -19,10 +19,9 @@ from solo.progress import make_progress
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import camera_pose_w, self_view_w, standing_pose
-from solo.sensors.depth.camera import DepthCamera, longest_ray_m
+from solo.sensors.depth.camera import DepthCamera, DepthHistory, longest_ray_m
 from solo.sensors.depth.cfg import DepthCameraCfg, DepthCorruptionCfg
 from solo.sensors.depth.corruption import DepthCorruptor, normalise
-from solo.sensors.depth.history import DepthHistory
 from solo.sim.threads import WorkerPool, available_cores, stepping_threads
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene

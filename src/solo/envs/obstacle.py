@@ -24,7 +24,7 @@ from mjlab.utils.lab_api.math import matrix_from_quat
 from solo.envs.grid_terrain import GridTerrain
 from solo.envs.names import BODY_CONTACT, FEET_CONTACT
 from solo.errors import SoloError
-from solo.sensors.boxes import Boxes
+from solo.sensors.height_map import Boxes
 from solo.sim.native import NativeSimulation
 
 OBSTACLE = "obstacle"

@@ -28,7 +28,7 @@ from solo.evaluation.sim_env import SimEnv
 from solo.files import written_aside
 from solo.gl import NoGraphicsError, has_gl
 from solo.results import Outcome, Rollout
-from solo.terrains.cutout import Cutout, cut_out
+from solo.terrains.strips.strip import Cutout, cut_out
 
 JobEnv = SimEnv | ConditionEnv
 """An environment of a job."""

@@ -25,8 +25,8 @@ from solo.deploy.bundle.format import (
     split_model,
     to_json,
 )
-from solo.deploy.bundle.golden import STEPS, observations, pack_golden
 from solo.deploy.bundle.load import Bundle, load_bundle
+from solo.deploy.bundle.policy import STEPS, observations, pack_golden
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph, make_graph, write_graph
 from solo.export.metadata import ExportRecord, describe, expected_of

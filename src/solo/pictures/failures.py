@@ -20,8 +20,8 @@ from solo.pictures.offscreen import Shot, clear_view, make_view_model, render
 from solo.pictures.video import save_mp4
 from solo.robots import get_robot
 from solo.robots.build import build_spec
-from solo.terrains.cutout import Cutout
 from solo.terrains.grid import HeightGrid
+from solo.terrains.strips.strip import Cutout
 
 NUM_FRAMES = 6
 """Pictures of a strip."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
 from solo import __version__
 from solo.files import written_aside
-from solo.report import bench, levels, recon, robustness, stress, strips
+from solo.report import levels, paper, recon, robustness, stress, strips
+from solo.report import parts as ui
 from solo.report.extent import extent_section
 from solo.report.failures import gallery
-from solo.report.parts import NUM_COLOURS, Headline, Section, settings
 from solo.report.read import ResultFile, Run, find_runs, robustness_runs
 from solo.result_files import Bench
 from solo.results import Curriculum, Reconstruction
@@ -32,7 +33,7 @@ class Page:
 
     html: str
     files: Sequence[ResultFile]
-    sections: Sequence[Section]
+    sections: Sequence[ui.Section]
     unfinished: Sequence[Path] = ()
     """Folders of evaluations that were left out."""
 
@@ -70,7 +71,7 @@ def make_page(
 ) -> Page:
     """The page of some results."""
     sections = make_sections(files, max_failures)
-    groups: dict[tuple[str, str], list[Headline]] = {}
+    groups: dict[tuple[str, str], list[ui.Headline]] = {}
     for section in sections:
         for head in section.headlines:
             groups.setdefault((section.anchor, head.what), []).append(head)
@@ -88,7 +89,7 @@ def make_page(
         sections=sections,
         files=files,
         unfinished=unfinished,
-        num_colours=NUM_COLOURS,
+        num_colours=ui.NUM_COLOURS,
     )
     html = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", html)
     return Page(html, files, sections, unfinished)
@@ -99,7 +100,7 @@ def _soften(name: str) -> Markup:
     return Markup("<wbr>").join(escape(p) for p in re.split(r"(?<=[/_])", str(name)))
 
 
-def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[Section]:
+def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[ui.Section]:
     """One section per protocol, the paper's order first."""
     runs = find_runs(files)
     tested = robustness_runs(files, runs)
@@ -133,17 +134,19 @@ def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[Sectio
         *(walked.get(name) for name in ("levels", "isolated", "course", "route")),
         robustness.robustness_section(tested, max_failures) if tested else None,
         *others,
-        bench.bench_section(benches) if benches else None,
+        bench_section(benches) if benches else None,
     ]
     return [section for section in sections if section is not None]
 
 
-def _with_failures(section: Section, runs: Sequence[Run], most: int) -> Section:
+def _with_failures(section: ui.Section, runs: Sequence[Run], most: int) -> ui.Section:
     """A section with what every protocol ends with: failures, and settings."""
-    return replace(section, parts=[*section.parts, gallery(runs, most), settings(runs)])
+    return replace(
+        section, parts=[*section.parts, gallery(runs, most), ui.settings(runs)]
+    )
 
 
-def verdict(heads: Sequence[Headline]) -> str:
+def verdict(heads: Sequence[ui.Headline]) -> str:
     """One sentence: in how many numbers ours are as good as the paper's.
 
     A number is worse if the paper's is outside our interval, or if there is none.
@@ -174,3 +177,108 @@ def verdict(heads: Sequence[Headline]) -> str:
     if reduced:
         sentence += f" ({reduced} of {len(scored)} not at the paper's scale)"
     return f"{sentence}."
+
+
+_HARDWARE = "this machine's processor (paper: Jetson AGX Thor, TensorRT)"
+_BENCHES = {
+    "bench policy": "Policy bundle",
+    "bench depth": "Depth camera",
+    "bench sim": "Simulation",
+    "bench train": "Training",
+    "bench recon": "Reconstructors",
+}
+_UNITS = {"_per_s": " per second", "_ms": ", ms", "_gb": ", GB", "_s": ", s",
+          "_m": ", m"}  # fmt: skip
+
+
+def bench_section(files: Sequence[ResultFile]) -> ui.Section:
+    """Speed: what `solo bench` measured."""
+    parts: list[Any] = []
+    heads = []
+    for file in files:
+        bench = file.result
+        assert isinstance(bench, Bench)
+        title = f"{_BENCHES[bench.kind]} ({file.path.name})"
+        if bench.kind == "bench policy":
+            parts += _policy_parts(bench.numbers, title)
+            mean, std = bench.numbers["mean_ms"], bench.numbers["std_ms"]
+            said = ui.spread(paper.RUNTIME_MS.mean, paper.RUNTIME_MS.std, 2)
+            heads.append(
+                ui.Headline("Inference, one robot", file.path.stem,
+                         ui.Cell(f"{ui.spread(mean, std, 2)} ms"),
+                         ui.quoted(said, "{} ms", "Jetson AGX Thor"), [_HARDWARE])
+            )  # fmt: skip
+        else:
+            parts += _plain_tables(bench.numbers, title)
+    parts.append(ui.file_settings(files))
+    intro = (
+        "Rates of one run are measured in turns, so their ratios hold on a busy "
+        "machine; absolute rates do not carry over to another one. Every key is "
+        "defined in docs/metrics.md."
+    )
+    return ui.Section("bench", "Speed", intro, parts, heads)
+
+
+def _policy_parts(data: Mapping[str, Any], title: str) -> list[Any]:
+    notes = [_HARDWARE]
+    if data.get("steps") not in (None, paper.RUNTIME_STEPS):
+        steps = ui.quantity(data["steps"])
+        notes.append(f"{steps} steps (paper: {paper.RUNTIME_STEPS:,})")
+
+    def times(prefix: str) -> ui.Cell:
+        mean, std = data.get(f"{prefix}mean_ms"), data.get(f"{prefix}std_ms")
+        p95 = data.get(f"{prefix}p95_ms")
+        return ui.Cell(
+            ui.spread(mean, std, 2), None if p95 is None else f"p95 {p95:.2f}"
+        )
+
+    said = [ui.spread(s.mean, s.std, 2) for s in (paper.RUNTIME_MS, paper.PIPELINE_MS)]
+    p95 = f"p95 {paper.RUNTIME_P95_MS:.2f}"
+    size = ui.quoted(f"{paper.ENGINE_MB:.2f}", "{}", "TensorRT engine")
+    rows = [
+        ui.Row("Inference, ms", [times(""), ui.quoted(said[0], "{}", p95)]),
+        ui.Row("Whole pipeline, ms", [times("pipeline_"), ui.quoted(said[1])]),
+        ui.Row(
+            "Torch on the same observations, ms", [times("torch_"), ui.quoted(None)]
+        ),
+        ui.Row("Size, MB", [f"{data['bundle_bytes'] / 1e6:.2f}", size]),
+    ]
+    columns = [
+        ui.Column("measurement"),
+        ui.Column("ours"),
+        ui.Column("paper", None, True),
+    ]
+    caption = f"{title}: one step of one robot, mean ± standard deviation"
+    return [ui.Badges(notes), ui.Table(caption, columns, rows, "app:compute")]
+
+
+def _plain_tables(data: Mapping[str, Any], title: str) -> list[ui.Table]:
+    """Numbers as they are: one column, or one for each part that has its own."""
+    parts = {k: v for k, v in data.items() if isinstance(v, dict)}
+    if any(isinstance(v, dict) for part in parts.values() for v in part.values()):
+        return [
+            table
+            for name, part in parts.items()
+            for table in _plain_tables(part, f"{title}, {name}")
+        ]
+    columns = parts or {"value": data}
+    keys = dict.fromkeys(
+        key
+        for column in columns.values()
+        for key, value in column.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    rows = [
+        ui.Row(_words(key), [ui.quantity(c.get(key, "–")) for c in columns.values()])
+        for key in keys
+    ]
+    heads = ["measurement", *(name.replace("_", " ") for name in columns)]
+    return [ui.Table(title, heads, rows)] if rows else []
+
+
+def _words(key: str) -> str:
+    """A key of a file as words with its unit."""
+    for ending, unit in _UNITS.items():
+        if key.endswith(ending):
+            return key.removesuffix(ending).replace("_", " ") + unit
+    return key.replace("_", " ")

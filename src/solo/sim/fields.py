@@ -3,6 +3,15 @@
 mjlab reads and writes ``sim.data.<field>`` and ``sim.model.<field>`` as float32
 tensors with one row per environment. Here those tensors are plain CPU memory that the
 stepping threads fill from, and load into, MuJoCo's own structs.
+
+What to recompute after a control step: motion, not forces. mjlab calls ``forward`` once
+per control step, because after ``mj_step`` everything that follows from the state is
+one physics step behind it. Of an environment that was not written to since, poses and
+velocities are computed anew and so are the sensors that read them. Forces and
+accelerations (``qacc``, ``actuator_force``, contact sensors) stay those of the last
+physics step, which is what rewards and terminations saw; computing them again would
+cost as much as a physics step, a sixth of the time of a control step. Environments that
+were reset, pushed or otherwise moved get a full ``mj_forward``.
 """
 
 from __future__ import annotations
@@ -17,7 +26,7 @@ import mujoco_warp as mjwarp
 import numpy as np
 import torch
 
-from solo.sim.kernels import merge_rows
+from solo.sim.kernels import RECOMPUTED, STALE, UPDATED, merge_rows
 
 # What an integration step starts from, mjSTATE_INTEGRATION in MuJoCo's terms. Writable
 # by tasks; `time` is handled beside them because it is a number and not an array.
@@ -247,3 +256,78 @@ def _warp_shape(model: mujoco.MjModel, name: str, value: np.ndarray) -> tuple[in
     sizes = [getattr(model, d) if isinstance(d, str) else d for d in declared.shape[1:]]
     inner = getattr(declared.dtype, "_shape_", ())
     return (*sizes, *inner)
+
+
+_MOTION_FIELDS = frozenset(
+    (
+        "xpos",
+        "xquat",
+        "xmat",
+        "xipos",
+        "ximat",
+        "xanchor",
+        "xaxis",
+        "geom_xpos",
+        "geom_xmat",
+        "site_xpos",
+        "site_xmat",
+        "cam_xpos",
+        "cam_xmat",
+        "light_xpos",
+        "light_xdir",
+        "subtree_com",
+        "cdof",
+        "cinert",
+        "cvel",
+        "cdof_dot",
+    )
+)
+
+_Sensor = mujoco.mjtSensor
+_MOTION_SENSORS = frozenset(
+    int(kind)
+    for kind in (
+        _Sensor.mjSENS_VELOCIMETER,
+        _Sensor.mjSENS_GYRO,
+        _Sensor.mjSENS_JOINTPOS,
+        _Sensor.mjSENS_JOINTVEL,
+        _Sensor.mjSENS_FRAMEPOS,
+        _Sensor.mjSENS_FRAMEQUAT,
+        _Sensor.mjSENS_FRAMEXAXIS,
+        _Sensor.mjSENS_FRAMEYAXIS,
+        _Sensor.mjSENS_FRAMEZAXIS,
+        _Sensor.mjSENS_FRAMELINVEL,
+        _Sensor.mjSENS_FRAMEANGVEL,
+        _Sensor.mjSENS_SUBTREECOM,
+        _Sensor.mjSENS_SUBTREELINVEL,
+        _Sensor.mjSENS_SUBTREEANGMOM,
+    )
+)
+"""Sensors of positions and velocities that need nothing but the motion of bodies."""
+
+_MOTION = ("mj_kinematics", "mj_comPos", "mj_camlight", "mj_comVel")
+# mj_subtreeVel: MuJoCo would call it only if it had not been for this state, which it
+# cannot know when states are exchanged.
+_SENSORS = ("mj_subtreeVel", "mj_sensorPos", "mj_sensorVel")
+
+
+def refresh_level(field: str) -> int:
+    """What a refresh does to a field of ``mjData``."""
+    if field == "sensordata":
+        return UPDATED
+    return RECOMPUTED if field in _MOTION_FIELDS else STALE
+
+
+def refresh_functions(model: mujoco.MjModel, has_sensors: bool) -> tuple[str, ...]:
+    """The functions of a refresh; none if the model has sensors that need more.
+
+    Args:
+        model: The model.
+        has_sensors: Whether anybody reads sensor data.
+    """
+    if not has_sensors:
+        return _MOTION
+    of_forces = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
+    if all(int(kind) in _MOTION_SENSORS for kind in model.sensor_type[~of_forces]):
+        return _MOTION + _SENSORS
+    return ()

@@ -10,7 +10,7 @@ What differs from mjlab's own simulation:
 
 - Results are those of MuJoCo C in float64, rounded to float32 for the tensors.
 - ``forward`` refreshes poses, velocities and their sensors; forces and accelerations
-  stay those of the last physics step (see ``refresh``).
+  stay those of the last physics step (see ``fields``).
 - Same seed, same trajectory to the bit. MuJoCo Warp does not promise this.
 - An environment in which MuJoCo warns or a number is not finite is put back to the
   model's default state and reported in ``diverged``; the others are not touched. A
@@ -38,9 +38,14 @@ from mjlab.viewer.model_sync import disable_model_sameframe_shortcuts
 
 from solo.errors import SoloError
 from solo.sim import kernels, libmujoco
-from solo.sim.fields import DerivedConstants, NativeData, NativeModel, make_twin
+from solo.sim.fields import (
+    DerivedConstants,
+    NativeData,
+    NativeModel,
+    make_twin,
+    refresh_functions,
+)
 from solo.sim.height_field.collision import direct_contacts
-from solo.sim.refresh import refresh_functions
 from solo.sim.threads import Worker, WorkerPool, available_cores, build_tables
 
 if TYPE_CHECKING:
@@ -162,7 +167,7 @@ class NativeSimulation(Simulation):
             self._run(_STEP)
 
     def forward(self) -> None:
-        """Recompute what follows from the states; see ``solo.sim.refresh``."""
+        """Recompute what follows from the states; see ``solo.sim.fields``."""
         self._run(_FORWARD, self._refresh)
 
     def reset(self, env_ids: torch.Tensor | None = None) -> None:

@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 from solo.sim import kernels, libmujoco
-from solo.sim.fields import FORCE_FIELDS, NativeData, NativeModel, Twin
-from solo.sim.refresh import refresh_level
+from solo.sim.fields import FORCE_FIELDS, NativeData, NativeModel, Twin, refresh_level
 
 # Chunks per thread: enough that a thread with costly environments (many contacts) is
 # helped by the others, few enough that handing them out costs nothing.

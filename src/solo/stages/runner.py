@@ -26,8 +26,7 @@ from solo import __version__
 from solo.algorithms.ta_mse import TERMINAL_OBSERVATIONS
 from solo.checkpoints import write_checkpoint
 from solo.envs.grid_terrain import grid_terrain
-from solo.envs.mdp.assist import ASSIST
-from solo.envs.mdp.curriculums import level_histogram
+from solo.envs.mdp.curriculums import ASSIST, level_histogram
 from solo.envs.mdp.voids import set_soft_voids_state, soft_voids_state
 from solo.envs.terminal_observations import RECORDER, TerminalObservations
 from solo.errors import SoloError

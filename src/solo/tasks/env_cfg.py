@@ -181,7 +181,7 @@ def add_soft_voids(cfg: ManagerBasedRlEnvCfg, holes: HolesCfg, robot: RobotCfg) 
 
 
 def add_assist(cfg: ManagerBasedRlEnvCfg, robot: RobotCfg) -> None:
-    """Keep robots upright at first by a support torque; see `solo.envs.mdp.assist`."""
+    """Keep robots upright at first; see `solo.envs.mdp.upright_assist`."""
     bodies = tuple(dict.fromkeys((robot.base_body, robot.torso_body)))
     held = SceneEntityCfg("robot", body_names=bodies)
     cfg.events[mdp.ASSIST] = EventTermCfg(

@@ -13,7 +13,7 @@ from solo.reconstruction.data.recorder import collect, plan_shard
 from solo.reconstruction.data.shards import Manifest, read_arrays
 from solo.reconstruction.data.windows import WindowSet, episode_starts
 from solo.reconstruction.offline import open_split
-from solo.sensors.depth.history import DepthHistory
+from solo.sensors.depth.camera import DepthHistory
 from tests.reconstruction.tiny import IMAGE, NoiseSampler, record, small_cfg
 
 

@@ -16,7 +16,7 @@ from solo.reconstruction.networks.query_reconstructor import (
     QueryReconstructorCfg,
 )
 from solo.reconstruction.networks.transformer import Attention
-from solo.sensors.depth.history import DepthHistory
+from solo.sensors.depth.camera import DepthHistory
 from tests.reconstruction.networks.helpers import IO, make_tiny, make_windows
 
 

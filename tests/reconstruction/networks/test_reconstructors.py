@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from solo.reconstruction.networks import RECONSTRUCTORS, make_reconstructor
-from solo.reconstruction.networks.dpl import image_to_map
+from solo.reconstruction.networks.baselines import image_to_map
 from solo.reconstruction.networks.interface import IO_PROFILES, ReconstructionIoCfg
 from solo.reconstruction.update import reconstruction_loss
 from tests.reconstruction.networks.helpers import IO, NAMES, make_tiny, make_windows

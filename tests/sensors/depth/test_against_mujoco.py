@@ -8,9 +8,9 @@ import pytest
 
 from solo.bench.depth import Poses, capsule_lengths, depth_error, random_poses
 from solo.bench.multiray import RayCaster, add_capsules, add_ground_mesh
+from solo.envs.grid_terrain import add_terrain
 from solo.robots import get_robot
 from solo.sensors.depth.camera import DepthCamera
-from solo.terrains.geometry import add_terrain
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import TerrainScene, TerrainSceneCfg, build_scene
 from solo.terrains.variants import VARIANTS

@@ -12,9 +12,9 @@ import torch
 from solo.bench.depth import Poses, capsule_lengths, depth_error, random_poses
 from solo.bench.multiray import RayCaster, add_capsules, add_ground_mesh
 from solo.robots import get_robot
-from solo.sensors.boxes import Boxes
 from solo.sensors.depth.camera import DepthCamera
 from solo.sensors.depth.cfg import DepthCameraCfg
+from solo.sensors.height_map import Boxes
 from solo.sim.threads import WorkerPool
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 from tests.sensors.depth.test_camera import (

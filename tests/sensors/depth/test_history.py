@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from solo.sensors.depth.history import DepthHistory
+from solo.sensors.depth.camera import DepthHistory
 
 
 class SlowHistory:

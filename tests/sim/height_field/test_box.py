@@ -8,10 +8,10 @@ import mujoco
 import numpy as np
 import pytest
 
+from solo.envs.grid_terrain import add_terrain
 from solo.sim.height_field.box import find_box_contacts
 from solo.sim.height_field.collision import direct_contacts
 from solo.sim.height_field.triangle import make_field
-from solo.terrains.geometry import add_terrain
 from solo.terrains.scene import TerrainSceneCfg, build_scene
 
 SPACING = 0.025

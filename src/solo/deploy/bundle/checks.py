@@ -24,7 +24,7 @@ from solo.deploy.bundle.format import (
     ModelFile,
     checksum,
 )
-from solo.deploy.bundle.golden import STEPS
+from solo.deploy.bundle.policy import STEPS
 from solo.deploy.contract import Contract, DepthContract, JointContract
 from solo.deploy.drivers.g1_messages import MOTOR_LIMITS, Limits
 from solo.deploy.observation import TERMS, term_slices

@@ -17,8 +17,13 @@ from solo.deploy.bundle.checks import (
     make_contract,
 )
 from solo.deploy.bundle.format import split_model
-from solo.deploy.bundle.golden import TOLERANCE, replay
-from solo.deploy.bundle.policy import PROVIDERS, BundlePolicy, make_session
+from solo.deploy.bundle.policy import (
+    PROVIDERS,
+    TOLERANCE,
+    BundlePolicy,
+    make_session,
+    replay,
+)
 from solo.deploy.command import CommandCfg
 from solo.deploy.contract import Contract
 from solo.errors import SoloError, unknown_name

@@ -1,7 +1,13 @@
 """Terms of our tasks; what mjlab has already is taken from mjlab."""
 
-from solo.envs.mdp.assist import ASSIST, fade_assist, upright_assist
-from solo.envs.mdp.curriculums import ease_in, level_histogram, terrain_levels
+from solo.envs.mdp.curriculums import (
+    ASSIST,
+    ease_in,
+    fade_assist,
+    level_histogram,
+    terrain_levels,
+    upright_assist,
+)
 from solo.envs.mdp.depth import depth_images
 from solo.envs.mdp.events import (
     body_mass_offset,

@@ -13,11 +13,10 @@ from mjlab.utils.lab_api.math import (
 
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
-from solo.sensors.boxes import Boxes
-from solo.sensors.depth.camera import DepthCamera
+from solo.sensors.depth.camera import DepthCamera, DepthHistory
 from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.sensors.depth.corruption import DepthCorruptor, normalise, without_near_limit
-from solo.sensors.depth.history import DepthHistory
+from solo.sensors.height_map import Boxes
 from solo.sim.native import NativeSimulation
 
 

@@ -24,11 +24,10 @@ import numpy as np
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 
-from solo.envs.grid_terrain import grid_terrain
+from solo.envs.grid_terrain import TERRAIN, grid_terrain
 from solo.errors import SoloError
 from solo.sensors.height_map import HeightMap, HeightMapCfg
 from solo.sim.native import NativeSimulation
-from solo.terrains.geometry import TERRAIN
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import VOID_VARIANTS, TerrainScene, void_mask
 

@@ -102,7 +102,7 @@ class WindowSet:
         """The windows that end at given steps of given sequences, both [B].
 
         Before an episode has enough frames its first one stands in for older ones, as
-        in training (`solo.sensors.depth.history`).
+        in training (`solo.sensors.depth.camera`).
         """
         shared = self.shared_windows(sequences, steps)
         return shared._replace(depth=shared.depth[shared.frame_of], frame_of=None)

@@ -17,14 +17,18 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from solo.reconstruction.networks.dpl import DplCfg, DplReconstructor
+from solo.reconstruction.networks.baselines import (
+    DplCfg,
+    DplReconstructor,
+    StartCfg,
+    StartReconstructor,
+)
 from solo.reconstruction.networks.evidence import EvidenceCfg
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.networks.query_reconstructor import (
     QueryReconstructor,
     QueryReconstructorCfg,
 )
-from solo.reconstruction.networks.start import StartCfg, StartReconstructor
 
 
 @dataclasses.dataclass(frozen=True)

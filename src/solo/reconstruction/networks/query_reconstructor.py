@@ -182,7 +182,7 @@ class QueryReconstructor(Reconstructor):
 
         With a state only the newest image is encoded; the others of the window must be
         those that were newest 4, 8 and 12 steps ago, the first one of the episode if
-        there are not as many, as `solo.sensors.depth.history.DepthHistory` has it.
+        there are not as many, as `solo.sensors.depth.camera.DepthHistory` has it.
 
         With ``return_attention`` the outputs have ``attention`` [B, queries, memory]:
         how much each query looks at each token in the last layer. Tokens are the
