@@ -59,6 +59,8 @@ def _bench_stage(
     learning["algorithm"]["motions"] = motions
     if stage == "perceptive":
         robot = with_camera(robot, make_io(robot, profile))
+        # Most of the stage comes after the warm-up, which estimates nothing.
+        learning["reconstruction"]["learner"]["warm_up_iterations"] = 0
     env = make_env(make_stage_env_cfg(robot, stage, profile, motions), cfg.device)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
