@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "solo"
 
 LEAVES = {
-    "allocator",
+    "cpu",
     "checkpoints",
     "errors",
     "files",

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from solo.algorithms.ta_mse import TaMse
-from solo.allocator import keep_freed_memory
 from solo.bench.cfg import Stage, TrainBenchCfg
+from solo.cpu import tune_cpu
 from solo.envs.make import make_env
 from solo.motions.library import MotionLibrary
 from solo.progress import make_progress
@@ -39,7 +39,7 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
         TA-MSE costs more than MSE+PPO, as a share of an iteration.
     """
     if cfg.device == "cpu":
-        keep_freed_memory()
+        tune_cpu()
     robot, profile = get_robot("g1"), get_profile(cfg.profile)
     motions = make_motions(robot, cfg.device, profile.extra_motions)
     result: dict[str, Any] = {"profile": profile.name, "device": cfg.device}

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from solo.allocator import keep_freed_memory
 from solo.checkpoints import read_checkpoint, write_checkpoint
+from solo.cpu import tune_cpu
 from solo.errors import SoloError, unknown_name
 from solo.progress import make_progress
 from solo.reconstruction.cfg import FitCfg
@@ -246,7 +246,7 @@ def fit(
         SoloError: Data or folder do not fit.
     """
     if cfg.device == "cpu":
-        keep_freed_memory()
+        tune_cpu()
     recording = open_split(cfg, data / "train")
     state = _begin(cfg, recording, output, resume, factory)
     end = min(cfg.updates, stop_after or cfg.updates)

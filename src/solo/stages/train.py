@@ -20,7 +20,7 @@ import yaml
 from mjlab.envs import ManagerBasedRlEnvCfg
 
 from solo import __version__
-from solo.allocator import keep_freed_memory
+from solo.cpu import tune_cpu
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
@@ -108,7 +108,7 @@ def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
     plan.agent.logger = cfg.logger or plan.agent.logger
     if plan.device == "cpu":
         take_cores(processes)
-        keep_freed_memory()
+        tune_cpu()
         plan.record["threads"] = torch.get_num_threads()
     entry = plan.record
     if plan.resumes:  # The rest stands in the file already.

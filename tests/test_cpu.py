@@ -1,0 +1,98 @@
+"""Freed memory is used again; linear layers by oneDNN are those of PyTorch."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from solo import cpu
+
+COUNT = """
+import resource, sys
+import numpy as np
+from solo.cpu import keep_freed_memory
+if "keep" in sys.argv:
+    assert keep_freed_memory()
+def faults(times):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times):
+        [np.ones(2 * 2**20) for _ in range(12)]  # 192 MiB, 49 152 pages.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults(3)
+print(faults(5))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc's allocator")
+def test_the_same_pages_serve_again():
+    counts = [
+        int(subprocess.check_output([sys.executable, "-c", COUNT, *option]))
+        for option in ([], ["keep"])
+    ]
+    # Pages may be huge ones, of which one fault brings 512.
+    assert counts[0] > 5 * 49_152 / 512
+    assert counts[1] < 0.1 * counts[0]
+
+
+@pytest.fixture
+def onednn(monkeypatch: pytest.MonkeyPatch):
+    """Lets linear layers be oneDNN's on every processor; undone after the test."""
+    monkeypatch.setattr(nn.Linear, "forward", nn.Linear.forward)
+    monkeypatch.setattr(cpu, "_has_avx512_of_amd", lambda: True)
+    return cpu.use_onednn_linear
+
+
+def gradients(layer: nn.Linear, x: torch.Tensor) -> list[torch.Tensor]:
+    """Outputs, their gradients, and those of a gradient penalty (twice differentiated),
+    as the motion discriminator has it."""
+    x = x.clone().requires_grad_()
+    out = torch.tanh(layer(x))
+    inputs = [x, layer.weight, layer.bias]
+    first = torch.autograd.grad(out.square().sum(), inputs, create_graph=True)
+    penalty = first[0].square().sum()
+    second = torch.autograd.grad(penalty, inputs)
+    return [out, *first, *second]
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (3, 4, 7), (1, 7)])
+def test_linear_layers_are_the_same_with_onednn(onednn, shape):
+    torch.manual_seed(0)
+    layer, x = nn.Linear(7, 6), torch.randn(shape)
+    expected = gradients(layer, x)
+    assert onednn()
+    found = gradients(layer, x)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    assert nn.Linear.forward is cpu._forward
+
+
+def test_other_numbers_and_vectors_stay_with_pytorch(onednn):
+    assert onednn()
+    layer = nn.Linear(7, 6).double()
+    x = torch.randn(7, dtype=torch.float64)
+    torch.testing.assert_close(layer(x), layer.weight @ x + layer.bias)
+    assert layer(torch.randn(2, 7, dtype=torch.float64)).dtype is torch.float64
+
+
+def test_a_run_with_onednn_learns_in_place_activations(onednn):
+    """A ReLU in place on a batch of tokens, as in the Transformer's layers."""
+    assert onednn()
+    layer = nn.Linear(7, 6)
+    x = torch.randn(3, 4, 7)
+    torch.relu_(layer(x)).sum().backward()
+    assert layer.weight.grad is not None
+    expected = ((layer(x) > 0).float().flatten(0, 1).T @ x.flatten(0, 1)).detach()
+    torch.testing.assert_close(layer.weight.grad, expected)
+
+
+def test_it_is_left_to_mkl_elsewhere(monkeypatch):
+    monkeypatch.setattr(nn.Linear, "forward", nn.Linear.forward)
+    monkeypatch.setattr(cpu, "_has_avx512_of_amd", lambda: False)
+    before = nn.Linear.forward
+    assert not cpu.use_onednn_linear()
+    assert nn.Linear.forward is before
