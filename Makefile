@@ -18,6 +18,8 @@ endif
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TEST := $(BIN)/python -m pytest
+# A file is one process's work; the order is that of tests/conftest.py.
+SHARED := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help sync demo check format type test test-fast fuzz bench-sim docs pictures lock clean
 
@@ -69,10 +71,10 @@ type: sync
 	$(BIN)/pyright
 
 test: sync
-	$(TEST) --numprocesses auto --dist loadfile
+	$(TEST) $(SHARED)
 
 test-fast: sync
-	$(TEST) --numprocesses auto --dist loadfile -m "not slow"
+	$(TEST) $(SHARED) -m "not slow"
 
 FUZZ ?= 10000
 fuzz: sync
