@@ -134,6 +134,7 @@ def test_the_command_is_limited_to_what_the_policy_was_trained_for(bundle, monke
     assert seen[0].command is bundle.command
 
 
+@pytest.mark.slow
 def test_a_run_can_be_watched_in_the_browser(bundle, tmp_path, capsys, monkeypatch):
     states = []
     real_put = Dashboard.put

@@ -439,6 +439,7 @@ def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
         write_until(robot, stiff, heard, True)  # and is asked to stand up.
 
 
+@pytest.mark.slow
 def test_closing_damps_for_a_second(contract, model, domain):
     joints, zeros = contract.joints, np.zeros(25)
     stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
