@@ -26,7 +26,7 @@ SHARED := --numprocesses auto --dist loadfile --no-loadscope-reorder
 help:
 	@echo "make demo       install, then watch the policy walk the indoor course"
 	@echo "make test       install, then run all tests"
-	@echo "make test-fast  the tests that take seconds"
+	@echo "make test-fast  the quick ones, while editing"
 	@echo "make fuzz       try damaged files and odd options, FUZZ=10000 of them"
 	@echo "make check      lint and types"
 	@echo "make format     format the code"
