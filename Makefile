@@ -18,13 +18,15 @@ endif
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TEST := $(BIN)/python -m pytest
+# A file is one process's work; the order is that of tests/conftest.py.
+SHARED := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help sync demo check format type test test-fast fuzz bench-sim docs pictures lock clean
 
 help:
 	@echo "make demo       install, then watch the policy walk the indoor course"
 	@echo "make test       install, then run all tests"
-	@echo "make test-fast  the tests that take seconds"
+	@echo "make test-fast  the quick ones, while editing"
 	@echo "make fuzz       try damaged files and odd options, FUZZ=10000 of them"
 	@echo "make check      lint and types"
 	@echo "make format     format the code"
@@ -69,10 +71,10 @@ type: sync
 	$(BIN)/pyright
 
 test: sync
-	$(TEST) --numprocesses auto --dist loadfile
+	$(TEST) $(SHARED)
 
 test-fast: sync
-	$(TEST) --numprocesses auto --dist loadfile -m "not slow"
+	$(TEST) $(SHARED) -m "not slow"
 
 FUZZ ?= 10000
 fuzz: sync

@@ -12,6 +12,13 @@ import pytest
 import solo  # noqa: F401  # Before onnxruntime, whose telemetry it switches off.
 
 
+@pytest.hookimpl(tryfirst=True)  # Before slow tests may be left out.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: at the end short ones keep all processes busy."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _gaits_are_synthesised_once():
     """They are most of the time of a training of the smallest size."""

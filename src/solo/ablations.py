@@ -184,7 +184,7 @@ def _check_settings(cfg: AblationCfg) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, here)
         return
-    there = read_json(path, "Choose another --output.")
+    there = read_json(path, "Choose another output.")
     check_same(cfg.output, "ablation", there, here)
 
 

@@ -135,7 +135,7 @@ def owned_folder(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise SoloError(
             f"Cannot write to the folder {str(folder)!r}: {error.strerror or error}. "
-            "Choose another --output."
+            "Choose another output."
         ) from error
     with lock:
         try:
@@ -143,7 +143,7 @@ def owned_folder(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise SoloError(
                 f"Another process works in {str(folder)!r}. Stop it or wait for it, or "
-                "choose another --output."
+                "choose another output."
             ) from None
         yield
 
@@ -163,7 +163,7 @@ def check_same(folder: Path, what: str, there: Any, here: Any) -> None:
     for key, found, wanted in _differences(there, here):
         raise SoloError(
             f"{str(folder)!r} holds another {what}: {key} is {found} there and "
-            f"{wanted} here. Give the same options, or choose another --output."
+            f"{wanted} here. Give the same options, or choose another output."
         )
 
 

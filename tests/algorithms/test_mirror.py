@@ -255,6 +255,7 @@ def learn_from_images(env: RslRlVecEnvWrapper, class_name: str) -> PPO:
     return ppo
 
 
+@pytest.mark.slow
 def test_ppo_learns_from_the_images_in_a_real_environment():
     env = RslRlVecEnvWrapper(ManagerBasedRlEnv(flat_env_cfg(), device="cpu"))
     learn_from_images(env, "PPO")

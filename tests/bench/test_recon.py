@@ -10,6 +10,7 @@ from solo.bench.recon import bench_recon
 from solo.errors import SoloError
 
 
+@pytest.mark.slow
 def test_every_method_gets_positive_numbers_and_torch_its_threads_back():
     before = torch.get_num_threads()
     cfg = ReconBenchCfg(profiles=("laptop",), batch=2, rounds=1, steps=2)

@@ -34,6 +34,7 @@ def test_every_task_is_listed(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize("task", TASKS)
 def test_shapes_are_those_of_the_built_environment(task: str):
     cfg = load_env_cfg(task)
+    cfg.scene.num_envs = 2
     cfg.scene.terrain = GridTerrainCfg(
         scene=TerrainSceneCfg(("flat",), num_levels=1, border_m=4.0)
     )

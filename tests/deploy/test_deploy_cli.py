@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from solo.bundles import shipped_bundle
 from solo.cli.deploy import Deploy, SimRobot
 from solo.deploy.command import CommandCfg
 from solo.deploy.dashboard.publisher import Dashboard
@@ -44,12 +45,17 @@ def bundle(monkeypatch):
     module = types.ModuleType("solo.deploy.bundle.load")
 
     def load_bundle(path, provider, threads, robot):
-        made.driven = robot
+        made.driven, made.path = robot, path
         return made
 
     module.load_bundle = load_bundle  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "solo.deploy.bundle.load", module)
     return made
+
+
+def test_the_bundle_of_the_package_is_called_shipped(bundle):
+    Deploy(Path("shipped"), dry_run=True).run()
+    assert bundle.path == shipped_bundle()
 
 
 def test_dry_run_says_what_it_would_do_and_moves_nothing(bundle, capsys):
@@ -134,6 +140,7 @@ def test_the_command_is_limited_to_what_the_policy_was_trained_for(bundle, monke
     assert seen[0].command is bundle.command
 
 
+@pytest.mark.slow
 def test_a_run_can_be_watched_in_the_browser(bundle, tmp_path, capsys, monkeypatch):
     states = []
     real_put = Dashboard.put

@@ -189,6 +189,7 @@ def test_wrists_go_to_zero_slowly_from_where_they_were(contract):
     assert targets[-1] > 0.85
 
 
+@pytest.mark.slow
 def test_stands_over_dds_and_damps_when_the_robot_falls_silent(contract, model, domain):
     with (
         simulated_g1(model, domain, "--wait", "60") as process,
@@ -242,20 +243,28 @@ def hanging(contract, model):
         sim.close()
 
 
+FAULTS = [
+    ("motor_error", "motor_error", Phase.DAMPING),
+    ("hot_winding", "overheat", Phase.DAMPING),
+    ("hot_casing", "overheat", Phase.DAMPING),
+    ("low_voltage", "bus_voltage", Phase.DAMPING),
+    ("gyroscope", "gyroscope", Phase.DAMPING),
+    ("frozen_clock", "frozen_state", Phase.DAMPING),
+    ("clock_back", "frozen_state", Phase.DAMPING),
+    ("frozen_state", "frozen_state", Phase.DAMPING),
+    ("wild_joint", "joint_position", Phase.DAMPING),
+    ("mode_machine", "mode_machine", Phase.DAMPING),
+    ("low_battery", "low_battery", Phase.STAND_UP),
+]
+QUICK = ("motor_error", "frozen_state", "low_battery")
+"""What the robot reports, what it fails to report, and what is no reason to stop."""
+
+
 @pytest.mark.parametrize(
     ("injected", "fault", "phase"),
     [
-        ("motor_error", "motor_error", Phase.DAMPING),
-        ("hot_winding", "overheat", Phase.DAMPING),
-        ("hot_casing", "overheat", Phase.DAMPING),
-        ("low_voltage", "bus_voltage", Phase.DAMPING),
-        ("gyroscope", "gyroscope", Phase.DAMPING),
-        ("frozen_clock", "frozen_state", Phase.DAMPING),
-        ("clock_back", "frozen_state", Phase.DAMPING),
-        ("frozen_state", "frozen_state", Phase.DAMPING),
-        ("wild_joint", "joint_position", Phase.DAMPING),
-        ("mode_machine", "mode_machine", Phase.DAMPING),
-        ("low_battery", "low_battery", Phase.STAND_UP),
+        pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.slow)
+        for case in FAULTS
     ],
 )
 def test_a_fault_of_the_robot_is_seen(contract, hanging, injected, fault, phase):
@@ -289,6 +298,7 @@ def test_a_fault_of_the_robot_is_seen(contract, hanging, injected, fault, phase)
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_the_verb_injects_a_fault(contract, domain):
     words = ["sim-robot", "--domain", str(domain), "--fault", "motor_error"]
     process = subprocess.Popen(
@@ -402,6 +412,7 @@ def write_until_lost(robot, command) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
     contract, model, domain
 ):
@@ -428,6 +439,7 @@ def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
         write_until(robot, stiff, heard, True)  # and is asked to stand up.
 
 
+@pytest.mark.slow
 def test_closing_damps_for_a_second(contract, model, domain):
     joints, zeros = contract.joints, np.zeros(25)
     stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
@@ -477,6 +489,7 @@ def test_damping_ends_when_the_joints_are_slow(monkeypatch, fast_s, damped_s):
     assert not handlers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_loop_damps_when_the_process_that_sends_is_lost(
     contract, model, domain, number
@@ -504,6 +517,7 @@ def test_the_loop_damps_when_the_process_that_sends_is_lost(
         assert not any(is_stiff for _, is_stiff in heard[begin:])
 
 
+@pytest.mark.slow
 def test_the_process_that_sends_damps_when_it_is_told_to_end(contract, model, domain):
     joints, zeros = contract.joints, np.zeros(25)
     stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
@@ -526,6 +540,7 @@ def test_the_process_that_sends_damps_when_it_is_told_to_end(contract, model, do
         assert not any(is_stiff for _, is_stiff in heard[begin:])
 
 
+@pytest.mark.slow
 def test_another_program_that_begins_to_command_is_seen(contract, model, domain):
     from solo.deploy.drivers import g1_idl
 
@@ -561,6 +576,7 @@ def test_another_kind_of_machine_while_driving_is_a_problem(contract):
     assert "mode_machine 4 instead of 5" in problems_of(robot)["mode_machine"]
 
 
+@pytest.mark.slow
 def test_another_program_on_the_command_topic_is_refused(contract, model, domain):
     with (
         simulated_g1(model, domain),
@@ -573,6 +589,7 @@ def test_another_program_on_the_command_topic_is_refused(contract, model, domain
             G1Robot(joints, cfg).start()
 
 
+@pytest.mark.slow
 def test_the_motion_service_is_released_until_no_mode_is_left(contract, model, domain):
     """The simulated one has to be asked twice, and the robot obeys only then."""
     from solo.deploy.drivers.g1_motion import MotionService
@@ -592,6 +609,7 @@ def test_the_motion_service_is_released_until_no_mode_is_left(contract, model, d
         connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("motion", "line"),
     [
@@ -626,6 +644,7 @@ def test_messages_of_the_motion_service_are_the_vendors():
     assert data[4:] == struct.pack("<3qi?3xI3sxI", 7, 1001, 0, 0, False, 3, b"{}\0", 0)
 
 
+@pytest.mark.slow
 def test_no_robot_and_another_machine_are_clear_errors(contract, model, domain):
     cfg = G1Cfg(interface="lo", domain_id=domain, connect_timeout_s=0.2)
     with pytest.raises(SoloError, match=r"No state of a G1 on 'lo'"):

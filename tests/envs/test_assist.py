@@ -63,6 +63,7 @@ def count_falls(env, strength: float) -> int:
     return falls
 
 
+@pytest.mark.slow
 def test_it_holds_a_robot_that_moves_at_random(helped):
     assert count_falls(helped, 1.0) < 0.2 * count_falls(helped, 0.0)
 

@@ -54,6 +54,7 @@ def run(env: ManagerBasedRlEnv, agent: Policy) -> tuple[torch.Tensor, torch.Tens
     return lowest, falls
 
 
+@pytest.mark.slow
 def test_standing_agent_stands_at_any_heading(env: ManagerBasedRlEnv):
     lowest, falls = run(env, AGENTS["stand"](env, G1))
     headings = env.scene["robot"].data.heading_w
@@ -62,6 +63,7 @@ def test_standing_agent_stands_at_any_heading(env: ManagerBasedRlEnv):
     assert lowest.min() > 0.7
 
 
+@pytest.mark.slow
 def test_zero_agent_falls(env: ManagerBasedRlEnv):
     _, falls = run(env, AGENTS["zero"](env, G1))
     assert (falls > 0).all()

@@ -44,6 +44,7 @@ def test_every_slot_gets_the_command_of_its_job(env):
         assert turn == pytest.approx(back if wanted[2] is None else wanted[2], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_who_stands_for_ten_seconds_has_not_fallen_but_not_moved_either(
     tmp_path, capsys
 ):

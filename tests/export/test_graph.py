@@ -34,10 +34,10 @@ def walk(steps: int):
     ("name", "is_symmetric"),
     [
         ("qr", False),
-        ("qr", True),
-        ("qr_evidence", False),
-        ("start", False),
-        ("dpl", False),
+        pytest.param("qr", True, marks=pytest.mark.slow),
+        pytest.param("qr_evidence", False, marks=pytest.mark.slow),
+        pytest.param("start", False, marks=pytest.mark.slow),
+        pytest.param("dpl", False, marks=pytest.mark.slow),
     ],
 )
 def test_the_bundle_equals_torch_over_500_recurrent_steps(name, is_symmetric, tmp_path):

@@ -22,7 +22,7 @@ import yaml
 
 from solo.bundles import shipped_teacher
 from solo.checkpoints import read_checkpoint, write_checkpoint
-from solo.cli.curves import _num_envs
+from solo.cli.curves import samples_per_iteration
 from solo.deploy.bundle.load import load_bundle
 from solo.deploy.replay import Recording, ReplayCamera, replay
 from solo.errors import SoloError
@@ -170,13 +170,14 @@ def perceptive_run(rng: random.Random, folder: Path) -> None:
 def run_json(rng: random.Random, folder: Path) -> None:
     path = folder / "run.json"
     shutil.copy(shipped_teacher() / "run.json", path)
+    shutil.copytree(shipped_teacher() / "params", folder / "params")
     (folder / "model_0.pt").touch()
     _damage_json(rng, path)
     content = path.read_bytes()
     with own_run(folder, {"stage": "teacher", "threads": 1}, resume=True):
         pass
     path.write_bytes(content)
-    _num_envs(folder)
+    samples_per_iteration(folder)
 
 
 def reconstructor(rng: random.Random, folder: Path) -> None:

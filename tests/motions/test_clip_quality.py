@@ -121,6 +121,7 @@ def test_arms_swing_against_the_legs_and_knees_stay_bent(clips, name):
         assert clip.joint_pos[:, column[f"{side}_knee_joint"]].min() > 0.25
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_set_of_good_clips(clips, skeleton):
     varied = {clip.name: clip for clip in make_clips(G1, seed=7, extras=False)}
     assert set(varied) == {name for name in clips if not name.startswith(EXTRA)}

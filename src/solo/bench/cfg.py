@@ -133,7 +133,7 @@ class PolicyBenchCfg:
     """
 
     bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
-    """Policy bundle written by `solo export`."""
+    """Policy bundle written by `solo export`, or shipped."""
     steps: int = 1000
     """Control steps per thread count; torch does a fifth of them."""
     threads: tuple[int, ...] = (1, 2)

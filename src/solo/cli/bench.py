@@ -17,7 +17,7 @@ from solo.bench.cfg import (
     TrainBenchCfg,
 )
 from solo.cli import Verb, print_table
-from solo.cli.checks import check_exists, pick_device
+from solo.cli.checks import check_exists, find_bundle, pick_device
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class BenchPolicy(PolicyBenchCfg, Verb):
 
         from solo.bench.policy import bench_policy
 
-        result = bench_policy(self)
+        result = bench_policy(replace(self, bundle=find_bundle(self.bundle)))
         _print_columns("threads", result["threads"])
         print(f"bundle_bytes: {result['bundle_bytes']:,}")
         return {"kind": "bench policy", **result}

@@ -101,6 +101,11 @@ def check_exists(what: str, path: Path | None, hint: str) -> None:
         raise SoloError(f"There is no {what} {str(path)!r}. {hint}")
 
 
+def find_bundle(name: Path) -> Path:
+    """The file of a bundle; ``shipped`` is the one that comes with the package."""
+    return shipped_path(str(name)) or name
+
+
 def check_robot(name: str) -> None:
     """Refuse a robot that is not registered, or whose module is not there."""
     module, colon, _ = name.partition(":")

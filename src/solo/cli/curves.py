@@ -15,10 +15,7 @@ from solo.errors import SoloError
 from solo.files import read_json, written_aside
 from solo.report.paper import CURRICULUM_CEILING
 from solo.results import LEVEL_TAG, Curriculum, LevelCurve
-from solo.runs.folder import CONFIG
-
-STEPS_PER_ITERATION = 24
-"""Rollout length: control steps per environment and iteration (paper)."""
+from solo.runs.folder import CONFIG, PARAMS
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,7 @@ class TrainCurves(CurveOptions):
                     f"The folder {str(folder)!r} has no curves. Give the folder of a "
                     "run of `solo train` that logs to TensorBoard."
                 )
-            num_envs = _num_envs(folder)
-            million = STEPS_PER_ITERATION * num_envs / 1e6
+            million = samples_per_iteration(folder) / 1e6
             drawn[folder] = {tag: ((c.iterations + 1) * million, c.values)
                              for tag, c in found.items()}  # fmt: skip
         with written_aside(self.output) as unfinished:
@@ -186,16 +182,24 @@ def _print_means(means: Mapping[str, Mapping[str, float]]) -> None:
     print_table(table)
 
 
-def _num_envs(folder: Path) -> int:
-    """Number of environments of a run."""
+def samples_per_iteration(folder: Path) -> int:
+    """Control steps of all environments in one iteration of a run.
+
+    Raises:
+        SoloError: The run does not say.
+    """
+    import yaml
+
     run = read_json(folder / CONFIG, "Give the folder of a run of `solo train`.")
     try:
-        num = run["num_envs"]
-        if not isinstance(num, int) or num < 1:
-            raise ValueError(f"num_envs is {num!r}")
-        return num
-    except (ValueError, KeyError) as error:
+        agent = yaml.safe_load((folder / PARAMS / "agent.yaml").read_text())
+        sizes = run["num_envs"], agent["num_steps_per_env"]
+        if not all(isinstance(size, int) and size > 0 for size in sizes):
+            raise ValueError(f"num_envs and num_steps_per_env are {sizes}")
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:200]
         raise SoloError(
-            f"Cannot read {CONFIG!r} in {str(folder)!r}: {error!r}. Give the folder of "
-            "a run of `solo train`."
+            f"Cannot read the size of the run in {str(folder)!r}: {reason}. Give the "
+            "folder of a run of `solo train`."
         ) from error
+    return sizes[0] * sizes[1]

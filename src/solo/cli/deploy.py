@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from solo.cli import Verb
-from solo.cli.checks import MAX_PORT
+from solo.cli.checks import MAX_PORT, find_bundle
 from solo.errors import SoloError, check_number
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Deploy(Verb):
     """
 
     bundle: Annotated[Positional[Path], arg(metavar="BUNDLE")]
-    """Policy bundle written by `solo export`."""
+    """Policy bundle written by `solo export`, or shipped."""
     provider: Literal["cpu", "cuda", "tensorrt"] = "cpu"
     """onnxruntime execution provider."""
     threads: int = 1
@@ -89,7 +89,8 @@ class Deploy(Verb):
             )
         check_number("dashboard_port", self.dashboard_port, 0, MAX_PORT)
         driven = None if self.robot == "sim" else self.robot  # Any robot is simulated.
-        bundle = load_bundle(self.bundle, self.provider, self.threads, robot=driven)
+        path = find_bundle(self.bundle)
+        bundle = load_bundle(path, self.provider, self.threads, robot=driven)
         plan = self._plan(bundle.contract)
         for key, value in plan.items():
             print(f"{key:<12} {value}")

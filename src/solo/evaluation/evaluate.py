@@ -273,7 +273,7 @@ def read_job(folder: Path, cell: Cell, rollouts: int) -> Job | None:
     return job
 
 
-_MEND = "Delete it to run its part again, or choose another --output."
+_MEND = "Delete it to run its part again, or choose another output."
 
 
 def _versions() -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from solo.report import paper
 from solo.report import parts as ui
 from solo.report.figures import Line, Mark, curves
-from solo.report.read import Run
+from solo.report.read import ProtocolRun
 from solo.report.stress import causes_table, rate_point
 from solo.results import MAP_ERROR, Job
 
@@ -15,7 +15,7 @@ _SIDES_M = (8.0, 10.0)
 """Sides of the paper's scenes: trained on, and never seen."""
 
 
-def extent_section(runs: Sequence[Run]) -> ui.Section:
+def extent_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     """Everything of the change of extent."""
     parts = [
         ui.Badges(ui.scale_notes(runs)),
@@ -40,7 +40,7 @@ def extent_marks() -> list[Mark]:
     ]
 
 
-def _extent_headlines(run: Run) -> list[ui.Headline]:
+def _extent_headlines(run: ProtocolRun) -> list[ui.Headline]:
     heads = []
     for side, target in zip(_SIDES_M, paper.EXTENT_L1_CM["QR"], strict=True):
         job = _at(run, paper.EXTENT_DIFFICULTY, side)
@@ -57,14 +57,14 @@ def _extent_headlines(run: Run) -> list[ui.Headline]:
     return heads
 
 
-def _at(run: Run, difficulty: float, side: float) -> Job | None:
+def _at(run: ProtocolRun, difficulty: float, side: float) -> Job | None:
     for job in run.cells:
         if job.difficulty == difficulty and (job.patch_m or 8.0) == side:
             return job
     return None
 
 
-def _extent_table(runs: Sequence[Run]) -> ui.Table:
+def _extent_table(runs: Sequence[ProtocolRun]) -> ui.Table:
     jobs = [job for run in runs for job in run.cells]
     has_map = ui.has_measure(runs, MAP_ERROR)
     rows = []
@@ -93,7 +93,7 @@ def _extent_table(runs: Sequence[Run]) -> ui.Table:
     return ui.Table(caption, columns, rows, "fig:recon-and-foothold-quality")
 
 
-def _extent_figure(runs: Sequence[Run]) -> ui.Drawing:
+def _extent_figure(runs: Sequence[ProtocolRun]) -> ui.Drawing:
     drawn = []
     mapped = [run for run in runs if ui.has_measure([run], MAP_ERROR)]
     if mapped:
@@ -129,7 +129,7 @@ def _success_point(job: Job) -> tuple[float, Ends]:
 
 
 def _extent_curves(
-    run: Run, point: Callable[[Job], tuple[float, Ends] | None]
+    run: ProtocolRun, point: Callable[[Job], tuple[float, Ends] | None]
 ) -> list[Line]:
     """One curve per side of the scene."""
     found = []

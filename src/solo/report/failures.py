@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from solo.report.figures import data_address
-from solo.report.read import Run
+from solo.report.read import ProtocolRun
 from solo.results import Job, Rollout, Walk
 
 _MAX_BYTES = 4_000_000
@@ -51,7 +51,7 @@ class Gallery:
     total: int
 
 
-def gallery(runs: Sequence[Run], most: int) -> Gallery | None:
+def gallery(runs: Sequence[ProtocolRun], most: int) -> Gallery | None:
     """At most ``most`` failures, taken from all jobs in turn; None without any."""
     queues = [
         [(r, job, name) for name in job.failures] for r in runs for job in r.cells
@@ -74,7 +74,7 @@ def gallery(runs: Sequence[Run], most: int) -> Gallery | None:
     return Gallery(shown, len(found)) if shown else None
 
 
-def find_media(run: Run, name: str) -> Path | None:
+def find_media(run: ProtocolRun, name: str) -> Path | None:
     """The video or picture of a recording; None if there is none in the folder."""
     folder = run.file.path.parent
     places = [folder, folder / "failures", folder / _slug(run.found.policy)]
@@ -108,7 +108,7 @@ def _slug(policy: dict) -> str:
     return f"{name}-{sha[:8]}" if isinstance(sha, str) else name
 
 
-def _describe(run: Run, job: Job, name: str) -> str:
+def _describe(run: ProtocolRun, job: Job, name: str) -> str:
     """Whose failure it is and how it ended, as far as the file tells."""
     words = [run.label, job.name]
     if "/" in name and not name.startswith("failures/") and run.side == "":

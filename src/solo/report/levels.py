@@ -11,7 +11,7 @@ from solo.pictures.training import smoothed
 from solo.report import paper
 from solo.report import parts as ui
 from solo.report.figures import Line, curves
-from solo.report.read import ResultFile, Run
+from solo.report.read import ProtocolRun, ResultFile
 from solo.results import Curriculum, LevelCurve, Levels, Mean, Rate
 
 _SOURCE = "tab:reduced-compute-tamse"
@@ -23,7 +23,7 @@ _GROUPS = {
 _MAX_GRIDS = 6
 
 
-def levels_section(runs: Sequence[Run]) -> ui.Section:
+def levels_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     """Everything of one or more evaluations of levels."""
     files = list(dict.fromkeys(run.file for run in runs))
     pairs = {
@@ -51,7 +51,7 @@ def levels_section(runs: Sequence[Run]) -> ui.Section:
     return ui.Section("levels", "Ten levels of every terrain", intro, parts, heads)
 
 
-def _aggregates(run: Run) -> Mapping[str, Rate]:
+def _aggregates(run: ProtocolRun) -> Mapping[str, Rate]:
     """Columns of the ablation; the folder of one policy may not have them yet."""
     return run.found.aggregates or summarise_levels(run.cells)
 
@@ -88,7 +88,7 @@ def _ordered(columns: Iterable[str]) -> list[str]:
     return sorted(columns, key=lambda name: _quote(name, "TA-MSE") is None)
 
 
-def _headlines(run: Run) -> list[ui.Headline]:
+def _headlines(run: ProtocolRun) -> list[ui.Headline]:
     rate, quote = _aggregates(run).get("hard"), _quote("hard", "TA-MSE")
     if rate is None or quote is None:
         return []
@@ -114,7 +114,9 @@ def _mean(value: Mean, plus: bool = False) -> ui.Cell:
     return ui.Cell(ui.spread(value.mean, value.std, 2, plus))
 
 
-def _paired_table(file: ResultFile, found: Levels, runs: Sequence[Run]) -> ui.Table:
+def _paired_table(
+    file: ResultFile, found: Levels, runs: Sequence[ProtocolRun]
+) -> ui.Table:
     """The paper's ablation: both sets and their difference, beside the paper's."""
     first, second = (
         ", ".join(run.label for run in runs if run.file is file and run.side == side)
@@ -142,7 +144,7 @@ def _paired_table(file: ResultFile, found: Levels, runs: Sequence[Run]) -> ui.Ta
     return ui.Table(caption, columns, rows, _SOURCE)
 
 
-def _policy_table(runs: Sequence[Run]) -> ui.Table:
+def _policy_table(runs: Sequence[ProtocolRun]) -> ui.Table:
     """Each policy by itself, with intervals."""
     tables = [_aggregates(run) for run in runs]
     methods = ("MSE+PPO", "TA-MSE")
@@ -158,7 +160,7 @@ def _policy_table(runs: Sequence[Run]) -> ui.Table:
     return ui.Table(caption, columns, rows, _SOURCE)
 
 
-def _grids(runs: Sequence[Run]) -> list[ui.Table]:
+def _grids(runs: Sequence[ProtocolRun]) -> list[ui.Table]:
     """Success of every job: terrain by level, one table per policy."""
     tables = []
     for run in runs[:_MAX_GRIDS]:

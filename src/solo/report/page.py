@@ -18,7 +18,7 @@ from solo.report import levels, paper, recon, robustness, stress, strips
 from solo.report import parts as ui
 from solo.report.extent import extent_section
 from solo.report.failures import gallery
-from solo.report.read import ResultFile, Run, find_runs, robustness_runs
+from solo.report.read import ProtocolRun, ResultFile, find_runs, robustness_runs
 from solo.result_files import Bench
 from solo.results import Curriculum, Reconstruction
 
@@ -139,7 +139,9 @@ def make_sections(files: Sequence[ResultFile], max_failures: int) -> list[ui.Sec
     return [section for section in sections if section is not None]
 
 
-def _with_failures(section: ui.Section, runs: Sequence[Run], most: int) -> ui.Section:
+def _with_failures(
+    section: ui.Section, runs: Sequence[ProtocolRun], most: int
+) -> ui.Section:
     """A section with what every protocol ends with: failures, and settings."""
     return replace(
         section, parts=[*section.parts, gallery(runs, most), ui.settings(runs)]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from markupsafe import Markup
 
 from solo.report.paper import SOURCES, TERRAINS
-from solo.report.read import ResultFile, Run
+from solo.report.read import ProtocolRun, ResultFile
 from solo.results import Job, Mean, Rate
 
 NUM_COLOURS = 6
@@ -219,7 +219,7 @@ def rate_cell(rate: Rate | None) -> Cell:
     return Cell(percent(rate), f"{interval} of {rate.rollouts:g}")
 
 
-def success_cells(runs: Sequence[Run], row: str) -> list[Cell]:
+def success_cells(runs: Sequence[ProtocolRun], row: str) -> list[Cell]:
     """Success of each run in one row; a dash where it has none."""
     jobs = [run.by_row.get(row) for run in runs]
     return [rate_cell(None if job is None else job.success) for job in jobs]
@@ -227,7 +227,7 @@ def success_cells(runs: Sequence[Run], row: str) -> list[Cell]:
 
 def rate_headline(
     what: str,
-    run: Run,
+    run: ProtocolRun,
     rate: Rate | None,
     quote: Cell,
     target: float | None = None,
@@ -259,23 +259,25 @@ def mean_cell(measure: Mean | None, factor: float, digits: int) -> Cell:
     return Cell(f"{factor * measure.mean:.{digits}f}", small or None)
 
 
-def run_column(run: Run) -> Column:
+def run_column(run: ProtocolRun) -> Column:
     """Head of a run's column."""
     return Column(run.label, run.found.policy.get("kind"), series=run.series)
 
 
-def legend(runs: Sequence[Run], paper: str = "") -> list[tuple[str, str]]:
+def legend(runs: Sequence[ProtocolRun], paper: str = "") -> list[tuple[str, str]]:
     """Colours of the runs, and the sign for the paper's numbers."""
     items = [(f"b{run.series % NUM_COLOURS}", run.label) for run in runs]
     return [*items, ("quoted-swatch", paper)] if paper else items
 
 
-def has_measure(runs: Sequence[Run], name: str) -> bool:
+def has_measure(runs: Sequence[ProtocolRun], name: str) -> bool:
     """Whether any of the runs measured something."""
     return any(name in job.measures for run in runs for job in run.cells)
 
 
-def row_names(runs: Sequence[Run], titles: Mapping[str, str] = TERRAINS) -> list[str]:
+def row_names(
+    runs: Sequence[ProtocolRun], titles: Mapping[str, str] = TERRAINS
+) -> list[str]:
     """Rows of a table of several runs: in the order of the titles, then the others."""
     found = dict.fromkeys(name for run in runs for name in run.by_row)
     known = [name for name in titles if name in found]
@@ -304,7 +306,7 @@ def shared_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     return [*common, *single]
 
 
-def scale_notes(runs: Sequence[Run]) -> list[str]:
+def scale_notes(runs: Sequence[ProtocolRun]) -> list[str]:
     """What of the runs of a section was scaled down."""
     return shared_notes({run.label: run.scale_notes() for run in runs})
 
@@ -313,7 +315,7 @@ _SETTINGS = ("policy", "protocol", "versions", "training", "data", "config", "sa
 _TIMES = ("wall_time_s", "env_steps", "env_steps_per_s")
 
 
-def settings(runs: Iterable[Run]) -> Folded:
+def settings(runs: Iterable[ProtocolRun]) -> Folded:
     """The setting of the numbers of each run, folded away."""
     return Folded(
         "Settings of these numbers",

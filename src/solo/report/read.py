@@ -29,7 +29,7 @@ class ResultFile:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ProtocolRun:
     """One policy in one protocol."""
 
     label: str
@@ -163,7 +163,7 @@ def _find(path: Path, unfinished: list[Path]) -> Iterator[Path]:
                 yield from _find(inner, unfinished)
 
 
-def find_runs(files: Sequence[ResultFile]) -> dict[str, list[Run]]:
+def find_runs(files: Sequence[ResultFile]) -> dict[str, list[ProtocolRun]]:
     """The runs of all evaluations, by protocol, in the order they were given.
 
     Conditions of `solo eval robustness` are no runs; it has a section of its own.
@@ -174,7 +174,7 @@ def find_runs(files: Sequence[ResultFile]) -> dict[str, list[Run]]:
         policy = evaluation.policy
         names.setdefault(policy["name"], set()).add(policy.get("sha256"))
     series: dict[str, int] = {}
-    runs: dict[str, list[Run]] = {}
+    runs: dict[str, list[ProtocolRun]] = {}
     for file, evaluation, side in found:
         name, sha = evaluation.policy["name"], evaluation.policy.get("sha256")
         section = "levels" if side else evaluation.protocol["name"]
@@ -186,7 +186,7 @@ def find_runs(files: Sequence[ResultFile]) -> dict[str, list[Run]]:
         copies = [f"{label} #{k}" for k in range(2, len(taken) + 3)]
         label = next(c for c in (label, *copies) if c not in taken)
         number = series.setdefault(label, len(series))
-        others.append(Run(label, number, evaluation, file, side))
+        others.append(ProtocolRun(label, number, evaluation, file, side))
     return runs
 
 
@@ -200,8 +200,8 @@ def _evaluations(file: ResultFile) -> Iterator[tuple[ResultFile, Evaluation, str
 
 
 def robustness_runs(
-    files: Sequence[ResultFile], runs: dict[str, list[Run]]
-) -> list[tuple[Run, Robustness]]:
+    files: Sequence[ResultFile], runs: dict[str, list[ProtocolRun]]
+) -> list[tuple[ProtocolRun, Robustness]]:
     """Policies under conditions, with the colours that they have elsewhere.
 
     The cells of a run are those of all its conditions.
@@ -217,7 +217,7 @@ def robustness_runs(
         series = colours.setdefault(label, len(colours))
         cells = tuple(job for row in result.conditions for job in row.cells)
         evaluation = Evaluation(result.protocol, result.policy, cells or (_NOTHING,))
-        found.append((Run(label, series, evaluation, file), result))
+        found.append((ProtocolRun(label, series, evaluation, file), result))
     return found
 
 

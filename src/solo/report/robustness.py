@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from solo.report import parts as ui
 from solo.report.failures import gallery
 from solo.report.figures import dots
-from solo.report.read import Run
+from solo.report.read import ProtocolRun
 from solo.report.stress import rate_point
 from solo.results import MAP_ERROR, ConditionRow, Cost, Robustness
 
@@ -19,7 +19,7 @@ _WORDS = {
     "pushed": "pushes",
 }
 
-Tested = tuple[Run, Robustness]
+Tested = tuple[ProtocolRun, Robustness]
 
 
 def robustness_section(tested: Sequence[Tested], max_failures: int) -> ui.Section:

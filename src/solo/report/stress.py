@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from solo.report import paper
 from solo.report import parts as ui
 from solo.report.figures import Mark, Point, dots
-from solo.report.read import Run
+from solo.report.read import ProtocolRun
 from solo.results import MAP_ERROR, Job, Rate
 
 _PENALTIES = {
@@ -17,7 +17,7 @@ _PENALTIES = {
 _STAIRS = ("stairs_down_25", "stairs_down_35", "stairs_up_25", "stairs_up_35")
 
 
-def stress_section(runs: Sequence[Run]) -> ui.Section:
+def stress_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     """Everything of the stress test."""
     quotes = {"stones_aligned": [Mark(96.0, 0)], "mean": [Mark(97.5, 0)]}
     parts = [
@@ -37,7 +37,7 @@ def stress_section(runs: Sequence[Run]) -> ui.Section:
     return ui.Section("stress", "Stress test", intro, parts, heads)
 
 
-def _headlines(run: Run) -> list[ui.Headline]:
+def _headlines(run: ProtocolRun) -> list[ui.Headline]:
     target, stones = float(paper.STRESS_MEAN["QR"]), run.by_row.get("stones_aligned")
     quote = ui.quoted(target, "{} %", "QR")
     what = "Stress test, mean success"
@@ -65,7 +65,7 @@ def _methods(*cells: float | str | None, form: str = "{}") -> list[ui.Cell]:
 _QUOTES = [ui.Column(method, "paper", True) for method in paper.METHODS]
 
 
-def _success_table(runs: Sequence[Run]) -> ui.Table:
+def _success_table(runs: Sequence[ProtocolRun]) -> ui.Table:
     """Ours beside what the paper's text says; its figure has no numbers."""
     rows = []
     for name in ui.row_names(runs):
@@ -86,14 +86,14 @@ def _success_table(runs: Sequence[Run]) -> ui.Table:
     return ui.Table(caption, columns, rows, "fig:highest-difficulty-success")
 
 
-def _worst(run: Run) -> ui.Cell:
+def _worst(run: ProtocolRun) -> ui.Cell:
     """The lowest rate; its interval is that of the job."""
     job = min(run.cells, key=lambda job: job.success.rate)
     cell = ui.rate_cell(job.success)
     return ui.Cell(cell.main, f"{cell.small}, {ui.terrain_title(job.title)}")
 
 
-def _map_table(runs: Sequence[Run]) -> ui.Table | ui.Text:
+def _map_table(runs: Sequence[ProtocolRun]) -> ui.Table | ui.Text:
     """On-policy error of the reconstructed map, which only some policies have."""
     if not ui.has_measure(runs, MAP_ERROR):
         return ui.Text(
@@ -118,7 +118,9 @@ def _map_table(runs: Sequence[Run]) -> ui.Table | ui.Text:
     return ui.Table(caption, columns, rows, "tab:recon")
 
 
-def _footholds(runs: Sequence[Run]) -> list[ui.Table | ui.Drawing | ui.Text | None]:
+def _footholds(
+    runs: Sequence[ProtocolRun],
+) -> list[ui.Table | ui.Drawing | ui.Text | None]:
     """Penalties on stairs: a table, and multiples of the first policy's."""
     names = [name for name in _STAIRS if any(name in run.by_row for run in runs)]
     if not names or not any(ui.has_measure(runs, p) for p in _PENALTIES):
@@ -148,7 +150,7 @@ def _footholds(runs: Sequence[Run]) -> list[ui.Table | ui.Drawing | ui.Text | No
 
 
 def _ratio_figure(
-    runs: Sequence[Run], names: Sequence[str]
+    runs: Sequence[ProtocolRun], names: Sequence[str]
 ) -> ui.Drawing | ui.Text | None:
     """The paper's figure B: multiples of one policy's penalties, log scale."""
     if len(runs) < 2:
@@ -194,7 +196,7 @@ def _mean_of(job: Job | None, measure: str) -> float | None:
 
 
 def success_figure(
-    runs: Sequence[Run],
+    runs: Sequence[ProtocolRun],
     quotes: Mapping[str, Sequence[Mark]],
     paper_name: str = "paper",
     titles: Mapping[str, str] = paper.TERRAINS,
@@ -232,7 +234,7 @@ def rate_point(series: int, rate: Rate) -> Point:
 
 
 def causes_table(
-    runs: Sequence[Run], titles: Mapping[str, str] = paper.TERRAINS
+    runs: Sequence[ProtocolRun], titles: Mapping[str, str] = paper.TERRAINS
 ) -> ui.Table:
     """How the rollouts of each job ended, and how well the command was followed."""
     counts = [job.outcomes for run in runs for job in run.cells]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from solo.report import paper
 from solo.report import parts as ui
 from solo.report.figures import Line, Mark, curves, tracks
-from solo.report.read import Run
+from solo.report.read import ProtocolRun
 from solo.report.stress import causes_table, success_figure
 from solo.results import RouteSummary
 
@@ -17,7 +17,7 @@ _TITLES = {name: title for name, (title, _) in paper.ISOLATED.items()}
 _MAX_ROBOTS = 32
 
 
-def isolated_section(runs: Sequence[Run]) -> ui.Section:
+def isolated_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     """The seven isolated terrains beside the paper's ten trials on hardware."""
     passed, trials = paper.ISOLATED_TOTAL
     target = 100 * passed / trials
@@ -59,7 +59,7 @@ def isolated_section(runs: Sequence[Run]) -> ui.Section:
     return ui.Section("isolated", "Isolated real-world terrains", intro, parts, heads)
 
 
-def course_section(runs: Sequence[Run]) -> ui.Section:
+def course_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     """The indoor course."""
     caption = (
         "Runs over the whole course, with the 95 % Wilson interval; the paper shows "
@@ -84,7 +84,7 @@ def course_section(runs: Sequence[Run]) -> ui.Section:
     return ui.Section("course", "Indoor mixed course", intro, parts, heads)
 
 
-def other_section(name: str, runs: Sequence[Run]) -> ui.Section:
+def other_section(name: str, runs: Sequence[ProtocolRun]) -> ui.Section:
     """An evaluation that the paper does not have."""
     parts = [
         ui.Badges(ui.scale_notes(runs)),
@@ -100,7 +100,7 @@ def other_section(name: str, runs: Sequence[Run]) -> ui.Section:
     return ui.Section(f"jobs-{anchor}", name, intro, parts, heads)
 
 
-def _success_table(caption: str, runs: Sequence[Run]) -> ui.Table:
+def _success_table(caption: str, runs: Sequence[ProtocolRun]) -> ui.Table:
     rows = [
         ui.Row(ui.terrain_title(name), ui.success_cells(runs, name))
         for name in ui.row_names(runs)
@@ -109,7 +109,7 @@ def _success_table(caption: str, runs: Sequence[Run]) -> ui.Table:
     return ui.Table(caption, [ui.Column("job"), *map(ui.run_column, runs)], rows)
 
 
-def _progress(runs: Sequence[Run]) -> list[ui.Table]:
+def _progress(runs: Sequence[ProtocolRun]) -> list[ui.Table]:
     """How far trials came, for jobs that have several elements on their way."""
     tables = []
     for run in runs:
@@ -131,7 +131,7 @@ def _progress(runs: Sequence[Run]) -> list[ui.Table]:
     return tables
 
 
-def route_section(runs: Sequence[Run]) -> ui.Section:
+def route_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     """The outdoor route: distances, falls, and where they happened."""
     routes = {run: run.found.route for run in runs if run.found.route is not None}
     lengths = {route.length_m for route in routes.values()}
@@ -172,7 +172,7 @@ _ROUTE_ROWS = (
 """Title, field of the summary, digits, the paper's."""
 
 
-def _route_table(routes: dict[Run, RouteSummary]) -> ui.Table:
+def _route_table(routes: dict[ProtocolRun, RouteSummary]) -> ui.Table:
     done = [
         ui.Cell(f"{r.completed.successes:g} of {r.completed.rollouts:g}",
              f"{ui.bounds(100 * r.completed.low, 100 * r.completed.high, 1)} %")
@@ -200,7 +200,7 @@ def _first(route: RouteSummary) -> ui.Cell:
     return ui.Cell(f"{route.first_m.mean:,.0f}", small or None)
 
 
-def _tracks(routes: dict[Run, RouteSummary]) -> ui.Drawing | None:
+def _tracks(routes: dict[ProtocolRun, RouteSummary]) -> ui.Drawing | None:
     """Where along the route each robot was stopped."""
     drawn, seen = [], set()
     for run, route in routes.items():
@@ -222,7 +222,7 @@ def _tracks(routes: dict[Run, RouteSummary]) -> ui.Drawing | None:
     )
 
 
-def _errors(routes: dict[Run, RouteSummary]) -> ui.Drawing | None:
+def _errors(routes: dict[ProtocolRun, RouteSummary]) -> ui.Drawing | None:
     lines = [
         Line(run.series, [piece.from_m for piece in route.height_map_l1_m],
               [100 * piece.mean for piece in route.height_map_l1_m], has_markers=False)

@@ -21,6 +21,9 @@ from solo.files import owned_folder, read_json, write_json
 CONFIG = "run.json"
 """What the run was started with."""
 
+PARAMS = "params"
+"""Folder of the two configurations in a run's folder."""
+
 BUNDLE = ".onnx"
 """How the name of a bundle ends."""
 

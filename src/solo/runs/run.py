@@ -37,15 +37,12 @@ from solo.reconstruction.networks.interface import Reconstructor
 from solo.reconstruction.perceiver import MAP, VELOCITY
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
-from solo.runs.folder import BUNDLE, CONFIG
+from solo.runs.folder import BUNDLE, CONFIG, PARAMS
 from solo.runs.saved import agent_from, profile_from, restore
 from solo.sensors.depth.cfg import CameraMountCfg, DepthCameraCfg
 from solo.tasks.agent_cfg import AgentCfg, with_camera
 from solo.tasks.env_cfg import STAGES, make_stage_env_cfg
 from solo.tasks.profiles import Profile
-
-PARAMS = "params"
-"""Folder of the two configurations in a run's folder."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,19 +86,19 @@ def record(
     num_steps = max(1, round(seconds / walk.step_s))
     stride = frame_stride(walk.step_s, fps)
     task = progress.add_task("walking", total=num_steps)
-    recording = Footage()
+    footage = Footage()
     for step in range(num_steps):
         moment = walk.step()
         tally.add(moment)
-        recording.moments.append(moment)
+        footage.moments.append(moment)
         is_frame = step % stride == 0 or moment.end is not None
         if is_frame and walk.perception is not None:
-            recording.frames.append((moment, walk.perception))
+            footage.frames.append((moment, walk.perception))
         progress.advance(task)
         if moment.end is not None:
             break
-    progress.update(task, total=len(recording.moments))
-    return recording
+    progress.update(task, total=len(footage.moments))
+    return footage
 
 
 def frame_stride(step_s: float, fps: float) -> int:
@@ -240,14 +240,14 @@ def write_clip(
     fps = FILM_FPS if path.suffix.lower() == ".mp4" else GIF_FPS
     try:
         with make_progress() as progress:
-            recording = record(walk, seconds or ground.time_s, tally, progress, fps)
+            footage = record(walk, seconds or ground.time_s, tally, progress, fps)
         summary = tally.summarise(source, ground)
         if plots is not None:
-            moments, begins_m = recording.moments, walk.leg_begins_m
+            moments, begins_m = footage.moments, walk.leg_begins_m
             draw_plots(moments, ground, walk.terrain, begins_m, summary, plots)
             files.append(str(plots))
-        if recording.frames:
-            has_view = write_film(Studio(walk), recording.frames, path)
+        if footage.frames:
+            has_view = write_film(Studio(walk), footage.frames, path)
             files.append(str(path))
     finally:
         walk.close()

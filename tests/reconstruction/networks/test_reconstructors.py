@@ -234,7 +234,17 @@ def test_loss_of_a_hand_made_batch():
         reconstruction_loss(outputs, torch.zeros(1, 2, 2), velocity)
 
 
-@pytest.mark.parametrize("name", NAMES)
+PAPERS = ("qr", "start", "dpl")
+"""The others are variants of these."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in PAPERS else pytest.mark.slow)
+        for name in NAMES
+    ],
+)
 def test_learns_eight_maps_that_are_functions_of_depth(name):
     """The newest image says how high the ground is; how fast it goes is felt."""
     model = make_tiny(name)

@@ -14,7 +14,7 @@ from solo.sensors.depth.surface import NUM_LEVELS, build_surface
 from solo.sensors.height_map import Boxes
 from solo.terrains.grid import HeightGrid
 
-Run = Callable[[Callable[[int, int, int], None], int], None]
+ShareOut = Callable[[Callable[[int, int, int], None], int], None]
 """``run(work, num_items)`` calls ``work(slot, lo, hi)`` until all items are done."""
 
 
@@ -33,7 +33,7 @@ class DepthCamera:
         grid: HeightGrid,
         cfg: DepthCameraCfg,
         device: str,
-        run: Run | None = None,
+        run: ShareOut | None = None,
         walls: bool = True,
         num_levels: int = NUM_LEVELS,
     ) -> None:

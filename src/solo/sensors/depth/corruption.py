@@ -14,7 +14,7 @@ import torch
 import warp as wp
 
 from solo.sensors.depth import corruption_ops as ops
-from solo.sensors.depth.camera import Run
+from solo.sensors.depth.camera import ShareOut
 from solo.sensors.depth.cfg import (
     DepthCameraCfg,
     DepthCorruptionCfg,
@@ -115,7 +115,7 @@ class DepthCorruptor:
         camera: DepthCameraCfg,
         num_envs: int,
         device: str,
-        run: Run | None = None,
+        run: ShareOut | None = None,
         seed: int = 0,
     ) -> None:
         """Draw the first strengths.
