@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from solo.cli import Verb, print_table
+from solo.cli.checks import say_loading
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnvCfg
@@ -36,6 +37,7 @@ class Tasks(Verb):
     """List the tasks with their observations and rewards."""
 
     def run(self) -> dict[str, Any]:
+        say_loading()
         from mjlab.tasks.registry import load_env_cfg
 
         from solo.mjlab_tasks import TASKS
