@@ -25,7 +25,7 @@ STEPS_PER_ITERATION = 24
 class CurveOptions(Verb):
     """The runs of a figure."""
 
-    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN...")]
     """Folders of the runs."""
     labels: tuple[str, ...] = ()
     """Names in the figure, one per run; runs with the same name form a band. The folder

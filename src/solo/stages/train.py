@@ -355,14 +355,14 @@ def _announce(plan: _Plan, world_size: int) -> None:
     num_envs = plan.env_cfg.scene.num_envs
     samples = agent.max_iterations * num_envs * agent.num_steps_per_env * world_size
     print(
-        f"Training the {agent.stage} of {agent.robot}, profile "
+        f"Training the {agent.stage} for {agent.robot}, profile "
         f"{record['profile']['name']}, seed {record['seed']}, on {plan.device}: "
         f"{agent.max_iterations} iterations of {num_envs} environments, {samples:,} "
         f"samples.\nWriting to {plan.output}. Ctrl-C saves and stops; to continue: "
         f"--resume {plan.output}"
     )
     if plan.notes:
-        print(f"{len(plan.notes)} settings differ from the paper's; run.json has them.")
+        print(f"{len(plan.notes)} settings differ from the paper's: see run.json.")
     print("Building the environments ...", flush=True)
 
 
