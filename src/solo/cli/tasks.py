@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PURPOSES = {
     "teacher": "Stage 1, PPO with a motion prior; true map and velocity.",
-    "student": "Stage 2, taught by the teacher; noisy senses, true map and velocity.",
+    "student": "Stage 2, distillation; sensor noise, true map and velocity.",
     "perceptive": "Stage 3, map and velocity come from depth images.",
 }
 """Stage to what it is for."""
