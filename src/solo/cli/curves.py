@@ -153,8 +153,8 @@ def read_levels(folder: Path, name: str) -> LevelCurve:
     if curve is None:
         raise SoloError(
             f"The folder {str(folder)!r} has no curve {LEVEL_TAG!r}. Give the folder "
-            "of a run of `solo train` that logs to TensorBoard and has done an "
-            "iteration."
+            "of a run of `solo train` that logs to TensorBoard and in which an episode "
+            "has ended."
         )
     return LevelCurve(
         name=name,

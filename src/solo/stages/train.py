@@ -352,10 +352,11 @@ def _stoppable() -> Iterator[None]:
 def _announce(plan: _Plan, world_size: int) -> None:
     """Print what is trained, for how long, and where it is written."""
     agent, record = plan.agent, plan.record
+    policy = {"perceptive": "perceptive student"}.get(agent.stage, agent.stage)
     num_envs = plan.env_cfg.scene.num_envs
     samples = agent.max_iterations * num_envs * agent.num_steps_per_env * world_size
     print(
-        f"Training the {agent.stage} for {agent.robot}, profile "
+        f"Training the {policy} for {agent.robot}, profile "
         f"{record['profile']['name']}, seed {record['seed']}, on {plan.device}: "
         f"{agent.max_iterations} iterations of {num_envs} environments, {samples:,} "
         f"samples.\nWriting to {plan.output}. Ctrl-C saves and stops; to continue: "
