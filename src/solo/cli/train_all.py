@@ -16,7 +16,7 @@ from solo.cli.report import Report
 from solo.cli.train import TrainPerceptive, TrainStudent, TrainTeacher
 from solo.errors import SoloError
 from solo.files import check_same, owned_folder, read_json, write_json
-from solo.runs.folder import CONFIG, checkpoints
+from solo.runs.folder import CONFIG, find_checkpoint, iterations_done
 
 STATE = "all.json"
 """Options of the first call, and what is done."""
@@ -112,12 +112,11 @@ class TrainAll(Verb):
 
     def _train(self, verb: Any, output: Path, **options: Any) -> Callable[[], Result]:
         def run() -> Result:
-            if saved := checkpoints(output):
-                last = saved[-1]
+            if done := iterations_done(output):
                 planned = read_json(output / CONFIG, "Choose another --output.")
-                if int(last.stem.removeprefix("model_")) + 1 >= planned["iterations"]:
-                    # Ended, but killed before it was written down.
-                    return {"output": str(output), "checkpoint": str(last)}
+                if done >= planned["iterations"]:  # Killed before it was written down.
+                    last = str(find_checkpoint(output))
+                    return {"output": str(output), "checkpoint": last}
                 return verb(resume=output, device=self.device).run()
             return verb(
                 robot=self.robot,
