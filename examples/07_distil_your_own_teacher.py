@@ -2,7 +2,7 @@
 
 Two iterations of the smoke profile, to see that it runs; give another profile to learn
 something. Any run or checkpoint of stage 1 will do as a teacher, e.g. of
-03_train_with_own_rewards.py; `shipped` is the one that comes with the package.
+03_train_with_own_rewards.py; `shipped-teacher` comes with the package.
 
     python examples/07_distil_your_own_teacher.py [PROFILE [TEACHER]]
 """

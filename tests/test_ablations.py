@@ -97,7 +97,8 @@ def test_impossible_ablations_are_refused(tmp_path):
     }
     assert AblationCfg(**good).evaluation().cells == LEVELS.cells
     for changes, reason in (
-        ({"seeds": (1, 1)}, "Give each once"),
+        ({"seeds": (1, 1)}, "seeds is 1 1. Give each once"),
+        ({"seeds": ()}, "seeds is missing"),
         ({"students": (tmp_path,) * 3}, "3 students for 2 seeds"),
         ({"stage": "student", "students": (tmp_path,)}, "Stage 2 starts from"),
         ({"ablation": "reconstructors", "stage": "student"}, "has no reconstructor"),

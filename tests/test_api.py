@@ -24,6 +24,20 @@ def test_every_public_name_is_there_and_is_documented():
         assert getattr(solo, name).__doc__
 
 
+def test_what_the_examples_use_is_documented():
+    """What is on the page is stable, so the examples stay on it."""
+    page = (ROOT / "docs/reference/api.md").read_text()
+    documented = set(re.findall(r"^::: (\S+)$", page, re.M)) | {"solo.errors.SoloError"}
+    examples = "".join(p.read_text() for p in (ROOT / "examples").glob("*.py"))
+    used = {
+        f"{module}.{name.split(' as ')[0]}"
+        for module, names in re.findall(r"^from (solo\S*) import (.+)$", examples, re.M)
+        for name in names.split(", ")
+    }
+    assert "solo.terrains.scene.TerrainSceneCfg" in used
+    assert used - documented == set()
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="'solo' has no attribute 'load_bundel'"):
         _ = solo.load_bundel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, Suppress, arg
 
 from solo.bundles import SHIPPED_TEACHER
-from solo.errors import SoloError, check_number
+from solo.errors import FieldError, SoloError, check_number
 from solo.stages.train_cfg import ProfileOption, Robot
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class AblationCfg:
         for seed in self.seeds:
             check_number("seeds", seed, 0)
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
-            raise SoloError(f"The seeds are {self.seeds}. Give each once.")
+            given = " ".join(map(str, self.seeds)) or "missing"
+            raise FieldError("seeds", f"is {given}. Give each once, at least one.")
         if len(self.students) not in (0, 1, len(self.seeds)):
             raise SoloError(
                 f"There are {len(self.students)} students for {len(self.seeds)} seeds. "

@@ -44,7 +44,7 @@ def check_number(
     allowed = f"from {minimum:g} to {maximum:g}"
     if maximum == _MAX:
         limit = f" and at most {_MAX}" if value > _MAX else ""
-        allowed = f"a number of at least {minimum}{limit}"
+        allowed = f"at least {minimum}{limit}"
     raise FieldError(field, f"is {value}; it must be {allowed}.")
 
 

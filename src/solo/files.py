@@ -10,6 +10,7 @@ import stat
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -112,6 +113,8 @@ def read_npz(path: Path, hint: str) -> dict[str, np.ndarray]:
         SoloError: It is not there, damaged, or holds more than plain arrays.
     """
     try:
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise ValueError("it is no ZIP archive")  # NumPy advises to unpickle it.
         with np.load(path, allow_pickle=False) as archive:
             return dict(archive)
     # The archive, its compression and the arrays fail in as many ways.

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from solo.cli.checks import say_loading
 from solo.cli.main import VERBS, load_verb, main
 
 
@@ -244,11 +245,33 @@ def test_a_wrong_verb_is_told_the_nearest(capsys):
         (["train", "tecaher"], "train teacher"),
         (["exprot", "runs/x"], "export"),
         (["evla", "stress"], "eval stress"),
+        (["trian"], "train"),
+        (["trian", "--help"], "train"),
     ):
         code, _, err = run(capsys, *given)
         assert code == 2
         assert_one_clear_line(err, f"Did you mean {near!r}?")
-    assert "Did you mean" not in run(capsys, "zzz")[2]
+    for args, allowed in ((["zzz"], "demo"), (["train", "nope"], "train teacher")):
+        assert_one_clear_line(run(capsys, *args)[2], f"Allowed: {allowed}, ")
+
+
+def test_help_fits_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    for verb in VERBS:
+        with pytest.raises(SystemExit):
+            main([*verb.split(), "--help"])
+        lines = capsys.readouterr().out.splitlines()[1:]
+        assert [line for line in lines if len(line) > 60] == [], verb
+
+
+def test_a_terminal_is_told_of_imports_that_take_long(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    say_loading()
+    assert "Loading PyTorch" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "torch", sys)  # Loaded: nothing to wait for.
+    say_loading()
+    assert capsys.readouterr().err == ""
 
 
 def test_help_of_an_option_flows_to_the_margin(capsys):

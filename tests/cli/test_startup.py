@@ -28,6 +28,7 @@ train teacher --robot nope
 train teacher --start-from nope
 train teacher --resume nope
 train teacher --terrain-weights nope 3
+train teacher --terrain-weights gap -2
 train student --teacher nope
 train student --teacher shipped --start-from nope
 train perceptive --student nope

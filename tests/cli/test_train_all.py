@@ -75,3 +75,25 @@ def test_a_stopped_step_is_resumed_and_done_ones_are_not_repeated(
     (tmp_path / "teacher").unlink()  # What is gone is made again.
     cfg.run()
     assert calls[4:] == ["teacher"]
+
+
+def test_other_options_are_refused_before_the_first_step_is_done(tmp_path, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrainAll, "_steps", lambda self: {"teacher": interrupted})
+    cfg = TrainAll(output=tmp_path / "all", profile="smoke")
+    with pytest.raises(KeyboardInterrupt):
+        cfg.run()
+    with pytest.raises(SoloError, match="seed is 0 there and 1 here"):
+        replace(cfg, seed=1).run()
+
+
+def test_a_stage_that_was_killed_after_its_last_checkpoint_is_done(tmp_path):
+    """There is nothing to resume in it, and the next stage can begin."""
+    run = tmp_path / "teacher"
+    run.mkdir()
+    (run / "run.json").write_text('{"stage": "teacher", "iterations": 2}')
+    (run / "model_1.pt").touch()
+    done = TrainAll(output=tmp_path, profile="smoke")._steps()["teacher"]()
+    assert done == {"output": str(run), "checkpoint": str(run / "model_1.pt")}

@@ -91,5 +91,5 @@ def test_runs_that_differ_in_their_seed_alone_are_one_group(tmp_path):
         "a": [ppo[0], mse],
         "b": [ppo[1], tmp_path / "bare"],
     }
-    with pytest.raises(SoloError, match="1 labels for 4 runs"):
+    with pytest.raises(SoloError, match="name 1 of 4 runs"):
         group_runs(folders, ["a"])

@@ -265,6 +265,8 @@ def test_truncated_npz_files_are_refused(clip, tmp_path):
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
         assert_refused(path, "plain arrays")
+    path.write_bytes(b"no archive")
+    assert_refused(path, "plain arrays (it is no ZIP archive)")
 
 
 def test_our_format_of_another_version_or_robot_is_refused(clip, tmp_path):

@@ -19,7 +19,7 @@ from solo.runs.run import Run
 from solo.runs.saved import profile_from, restore
 from solo.stages.train import plain
 from solo.tasks.env_cfg import make_stage_env_cfg
-from solo.tasks.profiles import PROFILES, SMOKE, StageCfg
+from solo.tasks.profiles import LAPTOP, PROFILES, SMOKE, StageCfg
 from tests.evaluation.runs import write_perceptive_run, write_run
 
 
@@ -34,6 +34,14 @@ def test_settings_that_are_unknown_are_told(caplog):
     assert "profile has settings that this version does not know: gravity = 3.7" in (
         caplog.text
     )
+
+
+def test_the_shipped_teachers_profile_has_nothing_unknown(caplog):
+    saved = json.loads((shipped_teacher() / "run.json").read_text())["profile"]
+    cap = profile_from(saved).teacher.max_std
+    assert cap is not None
+    assert cap[-1] == (40e6, 0.2)
+    assert not caplog.text
 
 
 def test_a_saved_environment_wins_over_todays(caplog):
@@ -62,7 +70,9 @@ def test_the_shipped_teacher_opens_by_name():
     run = open_run("shipped-teacher")
     assert run.folder == shipped_teacher()
     assert (run.stage, run.iteration, run.robot.name) == ("teacher", 200, "g1")
-    assert run.profile.teacher == StageCfg(512, 3000, desired_kl=0.02, init_std=0.8)
+    assert run.profile.teacher == StageCfg(
+        512, 3000, desired_kl=0.02, init_std=0.8, max_std=LAPTOP.teacher.max_std
+    )
     assert run.agent.actor["ame_cfg"]["map_stride"] == 4
     weights = run.state["actor_state_dict"]
     for name, value in run.networks.actor.state_dict().items():

@@ -17,7 +17,7 @@ from solo.bench.cfg import (
     TrainBenchCfg,
 )
 from solo.cli import Verb, print_table
-from solo.cli.checks import check_exists, find_bundle, pick_device
+from solo.cli.checks import check_exists, find_bundle, pick_device, say_loading
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class BenchSim(SimBenchCfg, Verb):
     __doc__ = SimBenchCfg.__doc__
 
     def run(self) -> dict[str, Any]:
+        say_loading()
         from solo.bench.sim import bench_sim
 
         result = bench_sim(self)
@@ -37,6 +38,7 @@ class BenchDepth(DepthBenchCfg, Verb):
     __doc__ = DepthBenchCfg.__doc__
 
     def run(self) -> dict[str, Any]:
+        say_loading()
         from solo.bench.depth import bench_depth
 
         result = bench_depth(self)
@@ -49,6 +51,7 @@ class BenchTrain(TrainBenchCfg, Verb):
     __doc__ = TrainBenchCfg.__doc__
 
     def run(self) -> dict[str, Any]:
+        say_loading()
         from solo.bench.train import bench_train
 
         result = bench_train(replace(self, device=pick_device(self.device)))
@@ -61,6 +64,7 @@ class BenchRecon(ReconBenchCfg, Verb):
     __doc__ = ReconBenchCfg.__doc__
 
     def run(self) -> dict[str, Any]:
+        say_loading()
         from solo.bench.recon import bench_recon
 
         result = bench_recon(self)
@@ -100,6 +104,7 @@ class BenchPolicy(PolicyBenchCfg, Verb):
     def run(self) -> dict[str, Any]:
         check_exists("bundle", self.bundle, "Give a file that `solo export` wrote.")
 
+        say_loading()
         from solo.bench.policy import bench_policy
 
         result = bench_policy(replace(self, bundle=find_bundle(self.bundle)))

@@ -82,8 +82,8 @@ def check_new_folder(option: str, path: Path) -> None:
 
 
 def say_loading() -> None:
-    """Tell a user at a terminal that the next ten seconds are imports."""
-    if sys.stderr.isatty():
+    """Tell a user at a terminal that the next ten seconds are imports, if they are."""
+    if sys.stderr.isatty() and "torch" not in sys.modules:
         print("Loading PyTorch and MuJoCo ...", file=sys.stderr, flush=True)
 
 

@@ -22,7 +22,7 @@ from solo.runs.folder import CONFIG, PARAMS
 class CurveOptions(Verb):
     """The runs of a figure."""
 
-    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN")]
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN...")]
     """Folders of the runs."""
     labels: tuple[str, ...] = ()
     """Names in the figure, one per run; runs with the same name form a band. The folder
@@ -149,8 +149,8 @@ def read_levels(folder: Path, name: str) -> LevelCurve:
     if curve is None:
         raise SoloError(
             f"The folder {str(folder)!r} has no curve {LEVEL_TAG!r}. Give the folder "
-            "of a run of `solo train` that logs to TensorBoard and has done an "
-            "iteration."
+            "of a run of `solo train` that logs to TensorBoard and in which an episode "
+            "has ended."
         )
     return LevelCurve(
         name=name,

@@ -134,6 +134,7 @@ class Deploy(Verb):
     def _run(self, bundle: Bundle, plan: dict[str, Any]) -> dict[str, Any]:
         from contextlib import ExitStack
 
+        from solo.deploy.announcer import Announcer
         from solo.deploy.dashboard.publisher import Dashboard
         from solo.deploy.phase import Phase
         from solo.deploy.runtime import RuntimeCfg
@@ -142,7 +143,7 @@ class Deploy(Verb):
         contract, is_real = bundle.contract, self.robot == "g1"
         start = Phase.DAMPING if is_real else Phase.IDLE
         cfg = RuntimeCfg(start=start, command=bundle.command)
-        ticks, on_tick = None, None
+        ticks, page = None, None
         if self.seconds is not None:
             ticks = max(round(self.seconds * contract.control_hz), 1)
         with ExitStack() as stack:
@@ -163,13 +164,16 @@ class Deploy(Verb):
                 stack.callback(page.close)
                 page.start()
                 print(f"{'dashboard':<12} {page.url}", flush=True)
+            announcer = Announcer()
+            stack.callback(announcer.close)
 
-                def show() -> None:
-                    assert session.runtime is not None
+            def show() -> None:
+                assert session.runtime is not None
+                announcer.see(session.runtime.snapshot)
+                if page is not None:
                     page.put(session.runtime.snapshot)
 
-                on_tick = show
-            result = session.run(ticks, on_tick)
+            result = session.run(ticks, show)
         for name, count in result["faults"].items():
             print(f"fault {name}: {count} times")
         print(

@@ -45,7 +45,7 @@ class HubPush(Verb):
     repo: Annotated[Positional[str], arg(metavar="REPO")]
     """Repository of the Hub: OWNER/NAME."""
     card: Path | None = None
-    """Model card; if None, README.md in the run's folder or NAME.md beside it."""
+    """Model card; if omitted, README.md in the run's folder, or MODEL.md beside it."""
     private: bool = False
     """Make a new repository private."""
 
@@ -81,9 +81,9 @@ class HubPull(Verb):
     repo: Annotated[Positional[str], arg(metavar="REPO")]
     """Repository of the Hub: OWNER/NAME."""
     output: Path | None = None
-    """New folder; if None, the repository's name."""
+    """New folder; the repository's name if omitted."""
     revision: str | None = None
-    """Branch, tag or commit; if None, the newest."""
+    """Branch, tag or commit; the newest if omitted."""
 
     def run(self) -> dict[str, Any]:
         check_repo(self.repo)

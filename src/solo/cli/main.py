@@ -13,8 +13,10 @@ import importlib
 import itertools
 import os
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, cast
@@ -27,14 +29,14 @@ from solo.files import write_json
 VERBS = {
     "demo": "Walk the indoor course with the shipped policy.",
     "tasks": "List the tasks with their observations.",
-    "play": "Watch any policy in the browser, or write a film.",
+    "play": "Watch any policy in the browser, or write a video.",
     "terrains list": "List the terrain variants.",
     "terrains show": "Draw a contact sheet of the terrain variants.",
     "depth show": "Draw clean and corrupted depth images of several terrains.",
     "motions make": "Synthesise the reference motions.",
     "motions check": "Measure the quality of motions.",
     "motions watch": "Play motions in the browser.",
-    "motions show": "Draw a motion as a strip or a movie.",
+    "motions show": "Draw a motion as a strip or a video.",
     "train teacher": "Train the privileged teacher (stage 1).",
     "train student": "Distil the teacher into the student (stage 2).",
     "train perceptive": "Fine-tune the student on depth images (stage 3).",
@@ -193,12 +195,21 @@ def split_verb(args: Sequence[str]) -> tuple[str, list[str]]:
         verb = " ".join(args[:words])
         if len(args) >= words and verb in VERBS:
             return verb, list(args[words:])
-    allowed = family(args[0]) or list(VERBS)
-    given = " ".join(args[:2] if family(args[0]) else args[:1])
-    near = difflib.get_close_matches(" ".join(args[:2]), allowed, n=1)
-    near = near or difflib.get_close_matches(given, allowed, n=1)
+    if verbs := family(args[0]):  # Its second word decides: the first is right.
+        allowed, given = verbs, " ".join(args[:2])
+        second = [verb.split()[1] for verb in verbs]
+        near = [f"{args[0]} {word}" for word in _nearest("".join(args[1:2]), second)]
+    else:
+        allowed, given = list(VERBS), args[0]
+        near = _nearest(" ".join(args[:2]), allowed) or _nearest(given, allowed)
+        near = near or _nearest(given, {verb.split()[0] for verb in VERBS})
     hint = f"Did you mean {near[0]!r}?" if near else f"Allowed: {', '.join(allowed)}."
     raise SoloError(f"Unknown verb {given!r}. {hint} `solo --help` lists all verbs.")
+
+
+def _nearest(word: str, words: Iterable[str]) -> list[str]:
+    """The word that is spelt alike, if there is one."""
+    return difflib.get_close_matches(word, words, n=1)
 
 
 def parse(verb: str, args: Sequence[str]) -> Verb:
@@ -211,10 +222,30 @@ def parse(verb: str, args: Sequence[str]) -> Verb:
     overrides: dict[str, str] = {}
     if "overrides" in {field.name for field in dataclasses.fields(cls)}:
         args, overrides = split_overrides(args)
-    command = tyro.cli(cls, args=list(args), prog=f"solo {verb}")
+    command = tyro.cli(
+        cls, args=list(args), prog=f"solo {verb}", description=description(cls)
+    )
     if overrides:
         command = dataclasses.replace(command, overrides=overrides)
     return cast(Verb, command)
+
+
+def description(cls: type) -> str:
+    """The docstring of a verb, as wide as the terminal.
+
+    tyro joins its lines into paragraphs and leaves those as long as they get, except
+    for lines that begin with a space.
+    """
+    width = shutil.get_terminal_size().columns - 1
+    wrap = textwrap.TextWrapper(
+        width=width,
+        initial_indent=" ",
+        subsequent_indent=" ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    paragraphs = cleandoc(cls.__doc__ or "").split("\n\n")
+    return "\n\n".join(wrap.fill(paragraph) for paragraph in paragraphs)
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from solo.cli.checks import (
     check_picture_path,
     check_robot,
     make_folder,
+    say_loading,
 )
 from solo.errors import SoloError, check_number, unknown_name
 from solo.files import written_aside
@@ -52,6 +53,7 @@ class MotionsMake(Verb):
         check_number("seed", self.seed, 0)
         check_robot(self.robot)
         make_folder(self.output)
+        say_loading()
 
         from solo.motions.catalogue import make_clips
         from solo.motions.files import save_clip
@@ -101,7 +103,7 @@ class MotionsCheck(Verb):
 
 @dataclass(frozen=True)
 class MotionsShow(Verb):
-    """Draw a motion as a strip of poses (.png) or as a movie (.gif)."""
+    """Draw a motion as a strip of poses (.png) or as a video (.gif)."""
 
     motion: Positional[str] = "walk_forward_0.50"
     """A file, or the name of a clip used in training."""
@@ -185,6 +187,7 @@ def _check_options(robot: str, files: Iterable[Path]) -> None:
     check_robot(robot)
     for path in files:
         check_exists("motion file", path, "`solo motions make` writes some.")
+    say_loading()
 
 
 def _looks_like_file(motion: str) -> bool:

@@ -45,7 +45,7 @@ class WalkOptions(Verb):
     """Difficulty, 0 to 1; 1 is the paper's. If omitted: what the shipped policy can do,
     1 for other policies, the curriculum's levels on --terrain training."""
     seconds: float | None = None
-    """Longest simulated time of a film; if omitted, until the walk ends."""
+    """Longest simulated time of a video; if omitted, until the walk ends."""
     seed: int = 0
     """Seed of starts and random terrain."""
     port: int = 8080
@@ -85,7 +85,7 @@ class Play(WalkOptions):
     *.onnx, which runs through the deployment runtime, or what comes with the package:
     shipped, shipped-teacher. Serves a page for the browser with controls to steer
     (also by the keys WASD), push, pause, record and change the terrain. With --output
-    one walk is written as a film instead.
+    one walk is written as a video instead.
     """
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")] = SHIPPED
@@ -97,7 +97,7 @@ class Play(WalkOptions):
     depth_errors: bool = False
     """Give the policy depth with the simulated camera errors of training."""
     output: Path | None = None
-    """Film to write instead of serving the page: .mp4, .gif, or .png for a sheet of
+    """Video to write instead of serving the page: .mp4, .gif, or .png for a sheet of
     pictures."""
 
     def run(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Play(WalkOptions):
         return super().pick_difficulty()
 
     def check(self) -> None:
-        """Also check the options of a page or a film."""
+        """Also check the options of a page or a video."""
         super().check()
         check_number("num_robots", self.num_robots, 1)
         if self.level is not None:
@@ -163,7 +163,7 @@ class Demo(WalkOptions):
     """Walk a Unitree G1 over the paper's indoor course with a trained policy.
 
     In a terminal it is `solo play shipped`: a page for the browser. Otherwise, or with
-    --headless, the robot walks once and the command writes a movie, plots and a
+    --headless, the robot walks once and the command writes a video, plots and a
     summary.
     """
 

@@ -11,7 +11,7 @@ from tyro.conf import Suppress
 
 from solo.bundles import SHIPPED_TEACHER
 from solo.cli import Verb, print_table
-from solo.cli.checks import check_exists, pick_device
+from solo.cli.checks import check_exists, pick_device, say_loading
 from solo.errors import SoloError
 from solo.reconstruction.cfg import CollectCfg, FitCfg, ReconProfile
 from solo.reconstruction.data.shards import Manifest
@@ -57,6 +57,7 @@ class ReconCollect(CollectCfg, SamplerOptions):
             "Allowed: shipped-teacher, or the run folder or a checkpoint of a teacher.",
         )
 
+        say_loading()
         from solo.reconstruction.data.recorder import collect
 
         started = time.monotonic()
@@ -146,6 +147,7 @@ def _plain(options: FitCfg, method: str) -> FitCfg:
     Raises:
         SoloError: There is no such method or device.
     """
+    say_loading()
     from solo.reconstruction.offline import make_model
 
     shared = {f.name: getattr(options, f.name) for f in fields(FitCfg)}

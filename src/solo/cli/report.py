@@ -22,7 +22,7 @@ class Report(Verb):
     from any machine. Several policies of one protocol are shown side by side.
     """
 
-    results: Annotated[Positional[tuple[Path, ...]], arg(metavar="RESULT")]
+    results: Annotated[Positional[tuple[Path, ...]], arg(metavar="RESULT...")]
     """Result files, or folders that hold one evaluation or several in subfolders."""
     output: Path = Path("report.html")
     """Page to write."""

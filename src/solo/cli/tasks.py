@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from solo.cli import Verb, print_table
+from solo.cli.checks import say_loading
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnvCfg
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 PURPOSES = {
     "teacher": "Stage 1, PPO with a motion prior; true map and velocity.",
-    "student": "Stage 2, taught by the teacher; noisy senses, true map and velocity.",
+    "student": "Stage 2, distillation; sensor noise, true map and velocity.",
     "perceptive": "Stage 3, map and velocity come from depth images.",
 }
 """Stage to what it is for."""
@@ -36,6 +37,7 @@ class Tasks(Verb):
     """List the tasks with their observations and rewards."""
 
     def run(self) -> dict[str, Any]:
+        say_loading()
         from mjlab.tasks.registry import load_env_cfg
 
         from solo.mjlab_tasks import TASKS

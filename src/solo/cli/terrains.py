@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from solo.cli import Verb, print_table
-from solo.cli.checks import check_picture_path
+from solo.cli.checks import check_picture_path, say_loading
 from solo.errors import SoloError, check_number
 from solo.files import written_aside
 from solo.terrains.patch import blank_patch
@@ -117,6 +117,7 @@ class DepthShow(Verb):
         check_picture_path(self.output, (".png",))
 
         # Matplotlib and Warp take seconds to import, which `--help` should not pay.
+        say_loading()
         from solo.pictures.depth import draw_depth_picture
         from solo.robots.g1 import G1
 

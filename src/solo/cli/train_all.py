@@ -16,7 +16,7 @@ from solo.cli.report import Report
 from solo.cli.train import TrainPerceptive, TrainStudent, TrainTeacher
 from solo.errors import SoloError
 from solo.files import check_same, owned_folder, read_json, write_json
-from solo.runs.folder import checkpoints
+from solo.runs.folder import CONFIG, find_checkpoint, iterations_done
 
 STATE = "all.json"
 """Options of the first call, and what is done."""
@@ -77,8 +77,10 @@ class TrainAll(Verb):
         return {"options": {**options, "terrains": list(self.terrains)}}
 
     def _read_state(self) -> Result:
+        """What is done; a new folder keeps the options from the start."""
         path = self.output / STATE
         if not path.is_file():
+            write_json(path, {**self._options(), "done": {}})
             return {}
         state = read_json(path, "Choose another --output.")
         here = self._options()["options"]
@@ -110,7 +112,11 @@ class TrainAll(Verb):
 
     def _train(self, verb: Any, output: Path, **options: Any) -> Callable[[], Result]:
         def run() -> Result:
-            if checkpoints(output):
+            if done := iterations_done(output):
+                planned = read_json(output / CONFIG, "Choose another --output.")
+                if done >= planned["iterations"]:  # Killed before it was written down.
+                    last = str(find_checkpoint(output))
+                    return {"output": str(output), "checkpoint": last}
                 return verb(resume=output, device=self.device).run()
             return verb(
                 robot=self.robot,

@@ -7,7 +7,6 @@ step of the G1 went there), and has seams.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,10 +17,11 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
 from mjlab.utils import spec_config as spec_cfg
 
-from solo.errors import SoloError, unknown_name
+from solo.errors import unknown_name
 from solo.terrains.grid import HeightGrid
 from solo.terrains.patch import UNIT_M
 from solo.terrains.scene import TerrainScene, TerrainSceneCfg
+from solo.terrains.variants import check_weight
 
 BASE_M = 0.5
 """Solid ground under the lowest vertex of the height field.
@@ -209,11 +209,7 @@ def robot_shares(variants: Sequence[str], weights: Mapping[str, float]) -> np.nd
             raise unknown_name(
                 "terrain", name, variants, "Weights are for terrains of the scene."
             )
-        if not 0.0 < weight < math.inf:
-            raise SoloError(
-                f"The weight of terrain {name!r} is {weight:g}; it must be finite and "
-                "above 0. Leave it out for the same share as the others."
-            )
+        check_weight(name, weight)
     shares = np.array([weights.get(name, 1.0) for name in variants])
     return shares / shares.sum()
 

@@ -308,7 +308,8 @@ def pick_levels(protocol: Protocol, levels: Sequence[int]) -> Protocol:
     if not levels:
         return protocol
     if not set(levels) <= set(range(NUM_LEVELS)):
-        raise FieldError("levels", f"is {tuple(levels)}; allowed are 0 to 9.")
+        found = " ".join(map(str, levels))
+        raise FieldError("levels", f"is {found}; allowed are 0 to 9.")
     chosen = tuple(sorted(set(levels)))
     difficulties = tuple(LEVELS.difficulties[level] for level in chosen)
     return replace(protocol, levels=chosen, difficulties=difficulties)

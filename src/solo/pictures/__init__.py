@@ -1,1 +1,1 @@
-"""Pictures and films drawn without a screen: robots, terrain, depth, maps, curves."""
+"""Pictures and videos drawn without a screen: robots, terrain, depth, maps, curves."""

@@ -1,4 +1,4 @@
-"""Films as files: GIF of a limited size, and MP4."""
+"""Videos as files: GIF of a limited size, and MP4."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ OUTCOMES = {
     "fall": "fall",
     "time_out": "late",
     "left_patch": "left the patch",
-    "diverged": "physics broke down",
+    "diverged": "physics diverged",
 }
 """Outcome of a rollout to what it is called on the page."""
 

@@ -99,6 +99,12 @@ def checkpoints(folder: Path) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
+def iterations_done(folder: Path) -> int:
+    """How many iterations the last checkpoint of a run has behind it; 0 without one."""
+    found = checkpoints(folder)
+    return int(found[-1].stem.removeprefix("model_")) + 1 if found else 0
+
+
 def find_checkpoint(name: Path | str) -> Path:
     """The file of a policy: checkpoint or bundle as given, or a run's last checkpoint.
 

@@ -28,6 +28,9 @@ def profile_from(saved: Mapping[str, Any]) -> Profile:
     Raises:
         TypeError: A part is no mapping.
     """
+    saved = dict(saved)
+    if "max_std" in saved:  # The teacher's, until students had one as well.
+        saved["teacher"] = {"max_std": saved.pop("max_std"), **saved["teacher"]}
     return _build(Profile, saved, "profile")
 
 

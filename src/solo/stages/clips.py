@@ -1,4 +1,4 @@
-"""Short films of the robot during training, each made by a process of its own.
+"""Short videos of the robot during training, each made by a process of its own.
 
 That process gets a copy of the policy and nothing else, so clips can neither change nor
 break a training.
@@ -40,7 +40,7 @@ def write_clip(run: Path, state: dict[str, Any], difficulty: float) -> Path | No
         difficulty: Of the terrain, 0 to 1.
 
     Returns:
-        The film, ``clips/model_ITERATION.mp4``; None if there is none.
+        The video, ``clips/model_ITERATION.mp4``; None if there is none.
     """
     name = f"model_{state['iter']}"
     path = run / CLIPS / f"{name}.mp4"

@@ -99,8 +99,8 @@ def group_runs(
     """
     if labels and len(labels) != len(folders):
         raise SoloError(
-            f"There are {len(labels)} labels for {len(folders)} runs. Give one for "
-            "each run, or none."
+            f"The labels name {len(labels)} of {len(folders)} runs. Give one for each "
+            "run, or none."
         )
     by_key: dict[str, list[Path]] = {}
     for index, folder in enumerate(folders):

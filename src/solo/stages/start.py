@@ -22,7 +22,7 @@ from solo.algorithms.perceptive_ta_mse import PerceptiveTaMse
 from solo.algorithms.ta_mse import TaMse
 from solo.bundles import shipped_path
 from solo.checkpoints import read_checkpoint
-from solo.errors import SoloError
+from solo.errors import FieldError, SoloError
 from solo.export.read import read_reconstructor, read_student
 from solo.networks.ame_model import AmeModel, copy_matching
 from solo.networks.student import StudentModel
@@ -141,7 +141,8 @@ def _open(name: str, setting: str, stages: tuple[str, ...]) -> Run:
     run = open_run(name)
     if run.stage not in stages or (run.is_bundle and setting != "start_from"):
         kind = "bundle" if run.is_bundle else run.stage
-        raise SoloError(f"{setting} {name!r} is a {kind}, not a {first}. {hint}")
+        option = setting.removesuffix("_run")
+        raise FieldError(option, f"{name!r} is a {kind}, not a {first}. {hint}")
     return run
 
 

@@ -29,7 +29,13 @@ from solo.motions.library import MotionLibrary
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.runs import open_run
-from solo.runs.folder import checkpoints, default_folder, find_checkpoint, own_run
+from solo.runs.folder import (
+    checkpoints,
+    default_folder,
+    find_checkpoint,
+    iterations_done,
+    own_run,
+)
 from solo.runs.run import PARAMS
 from solo.stages.processes import leave_processes, read_processes, take_cores
 from solo.stages.runner import Runner, VecEnv
@@ -208,6 +214,11 @@ def _plan_resumed(cfg: TrainCfg, stage: Stage) -> _Plan:
     agent.max_iterations = (
         cfg.iterations or last.get("iterations") or first["iterations"]
     )
+    if (done := iterations_done(cfg.resume)) >= agent.max_iterations:
+        raise SoloError(
+            f"The run has {done} of {agent.max_iterations} iterations already. Give a "
+            "larger number of iterations to continue."
+        )
     if agent.reconstruction is not None and cfg.iterations is not None:
         agent.reconstruction["learner"]["iterations"] = cfg.iterations
     device = cfg.device if cfg.device != "auto" else first.get("device", "auto")
@@ -308,13 +319,7 @@ def _learn(plan: _Plan, env: Any, clip_interval: int | None) -> dict[str, Any]:
         plan.start.load(runner)
     if clip_interval is not None:
         runner.film(clip_interval)
-    iterations = plan.agent.max_iterations
-    left = iterations - runner.current_learning_iteration
-    if left <= 0:
-        raise SoloError(
-            f"The run has {runner.current_learning_iteration} of {iterations} "
-            "iterations already. Give a larger number of iterations to continue."
-        )
+    left = plan.agent.max_iterations - runner.current_learning_iteration
     stopped = False
     try:
         with _stoppable():
@@ -352,17 +357,18 @@ def _stoppable() -> Iterator[None]:
 def _announce(plan: _Plan, world_size: int) -> None:
     """Print what is trained, for how long, and where it is written."""
     agent, record = plan.agent, plan.record
+    policy = {"perceptive": "perceptive student"}.get(agent.stage, agent.stage)
     num_envs = plan.env_cfg.scene.num_envs
     samples = agent.max_iterations * num_envs * agent.num_steps_per_env * world_size
     print(
-        f"Training the {agent.stage} of {agent.robot}, profile "
+        f"Training the {policy} for {agent.robot}, profile "
         f"{record['profile']['name']}, seed {record['seed']}, on {plan.device}: "
         f"{agent.max_iterations} iterations of {num_envs} environments, {samples:,} "
         f"samples.\nWriting to {plan.output}. Ctrl-C saves and stops; to continue: "
         f"--resume {plan.output}"
     )
     if plan.notes:
-        print(f"{len(plan.notes)} settings differ from the paper's; run.json has them.")
+        print(f"{len(plan.notes)} settings differ from the paper's: see run.json.")
     print("Building the environments ...", flush=True)
 
 

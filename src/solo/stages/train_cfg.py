@@ -14,7 +14,7 @@ from tyro.conf import Suppress
 
 from solo.errors import FieldError, SoloError, check_number
 from solo.gl import INSTALL_HINT, has_gl
-from solo.terrains.variants import get_variant
+from solo.terrains.variants import check_weight, get_variant
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnvCfg
@@ -78,8 +78,8 @@ class TrainCfg:
     logger: Literal["tensorboard", "wandb"] | None = None
     """Where to log the curves; tensorboard if omitted, or as the resumed run."""
     clip_interval: int | None = None
-    """Write a short film of the robot to clips/ in the run's folder every N iterations;
-    none if omitted."""
+    """Write a short video of the robot to clips/ in the run's folder every N
+    iterations; none if omitted."""
     overrides: Suppress[dict[str, Any]] = field(default_factory=dict)
     """Path of any setting to another value, e.g. ``env.rewards.fly.weight``: -1."""
     terrain: Suppress[Terrain | None] = None
@@ -104,8 +104,9 @@ class TrainCfg:
                 "clip_interval",
                 f"needs OpenGL without a screen: {INSTALL_HINT}. Or leave it out.",
             )
-        for name in self.terrain_weights:
+        for name, weight in self.terrain_weights.items():
             get_variant(name)
+            check_weight(name, weight)
         if self.resume is not None:
             for name in self._given() - _WITH_RESUME:
                 raise FieldError(

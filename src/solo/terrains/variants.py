@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from solo.errors import unknown_name
+from solo.errors import SoloError, unknown_name
 from solo.terrains import families
 from solo.terrains.patch import PLATFORM, Parameter
 
@@ -165,3 +166,16 @@ def get_variant(name: str) -> TerrainVariant:
     if name not in known:
         raise unknown_name("terrain", name, known, "Run `solo terrains list`.")
     return known[name]
+
+
+def check_weight(name: str, weight: float) -> None:
+    """Refuse a weight of a terrain that gives no share of the robots.
+
+    Raises:
+        SoloError: It is not a positive number.
+    """
+    if not 0.0 < weight < math.inf:
+        raise SoloError(
+            f"The weight of terrain {name!r} is {weight:g}; it must be finite and "
+            "above 0. Leave it out for the same share as the others."
+        )

@@ -1,4 +1,4 @@
-"""A walk as files: a film of the robot beside what it perceives, plots and numbers."""
+"""A walk as files: a video of the robot beside what it perceives, plots and numbers."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def write_clip(
         source: The policy.
         ground: Where to walk.
         seconds: Simulated time, at most; the terrain's own limit if None.
-        path: Film to write, see `write_film`; there is none if the runtime never let
+        path: Video to write, see `write_film`; there is none if the runtime never let
             the policy act.
         num_robots: How many walk.
         depth_errors: Whether depth has the camera errors of training.

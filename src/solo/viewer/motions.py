@@ -1,4 +1,4 @@
-"""Reference motions: played in the browser, or drawn as a strip of poses or a movie."""
+"""Reference motions: played in the browser, or drawn as a strip of poses or a video."""
 
 from __future__ import annotations
 

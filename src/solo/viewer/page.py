@@ -82,7 +82,7 @@ class Page:
         self.pushes: list[tuple[float, float]] = []
         """Velocities of all pushes."""
         self.recordings: list[Path] = []
-        """Films that were written."""
+        """Videos that were written."""
         self._frames: list[Frame] = []
         self._steps = 0
         self._writers: list[threading.Thread] = []

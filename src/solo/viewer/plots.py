@@ -22,7 +22,7 @@ from solo.viewer.walk import END_WORDS, Moment
 _AROUND_M = 1.0
 """Ground that is drawn before the start and behind the finish."""
 _SMOOTH_S = 0.5
-"""Realised velocities are averaged over about a step of the gait."""
+"""Actual velocities are averaged over about a step of the gait."""
 _MIN_SPAN = 0.6
 """Least range of a velocity's axis, lest noise fills the panel."""
 _WALKED, _ERROR, _COMMAND = "#1f6f8b", "#b5482f", "0.45"
@@ -58,8 +58,9 @@ def draw_plots(
     rows = ((panels[2], 0, "forward, m/s"), (panels[3], 2, "turn, rad/s"))
     for axes, column, label in rows:
         smooth = _smooth(velocity[:, column], _period_s(moments))
-        axes.plot(x, smooth, color=_WALKED, lw=1.6, label="realised")
-        axes.plot(x, command[:, column], color=_COMMAND, lw=1.2, ls="--", label="asked")
+        axes.plot(x, smooth, color=_WALKED, lw=1.6, label="actual")
+        asked = command[:, column]
+        axes.plot(x, asked, color=_COMMAND, lw=1.2, ls="--", label="commanded")
         axes.set_ylabel(label)
         _widen(axes, _MIN_SPAN)
     panels[2].legend(loc="upper right", ncols=2, frameon=False, fontsize=9)
@@ -94,7 +95,7 @@ def _draw_profile(
     axes.plot(base, height, color=_WALKED, lw=1.8, label="base of the robot")
     top = max(float(z.max()), float(height.max())) + 0.1
     last = moments[-1]
-    end = "time over" if last.end is None else END_WORDS[last.end]
+    end = "out of time" if last.end is None else END_WORDS[last.end]
     axes.plot(base[-1], height[-1], "o", color=_WALKED, ms=6)
     axes.annotate(end, (base[-1], height[-1]), (8, 0), textcoords="offset points",
                   va="center", fontsize=9, color=_WALKED)  # fmt: skip
@@ -147,7 +148,7 @@ def _period_s(moments: Sequence[Moment]) -> float:
 
 
 def _title(summary: Mapping[str, Any], end: str | None) -> str:
-    words = "time over" if end is None else END_WORDS[end]
+    words = "out of time" if end is None else END_WORDS[end]
     difficulty = summary["difficulty"]
     return (
         f"{summary['policy']} on {summary['terrain']}"

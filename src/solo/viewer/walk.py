@@ -45,10 +45,10 @@ END_WORDS = {
     "success": "finished",
     "fall": "fell",
     "time_out": "too slow",
-    "left_patch": "left the way",
+    "left_patch": "left the path",
     "left_terrain": "left the terrain",
     "safety_stop": "stopped by the runtime",
-    "diverged": "physics broke down",
+    "diverged": "physics diverged",
 }
 """End of an attempt to how people say it."""
 
@@ -69,7 +69,7 @@ class Moment:
     command: np.ndarray
     """vx, vy, wz, [3]."""
     velocity: np.ndarray
-    """The same as realised, in the base's frame, [3]."""
+    """Actual velocity, vx, vy, wz in the base's frame, [3]."""
     map_error_m: float
     """Mean error of the reconstructed map; NaN when none was reconstructed."""
     policy_s: float
