@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from solo.deploy.announcer import Announcer
 from solo.deploy.phase import Request
+from solo.deploy.session import Announcer
 
 from .helpers import Rig
 

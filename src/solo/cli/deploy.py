@@ -134,11 +134,10 @@ class Deploy(Verb):
     def _run(self, bundle: Bundle, plan: dict[str, Any]) -> dict[str, Any]:
         from contextlib import ExitStack
 
-        from solo.deploy.announcer import Announcer
         from solo.deploy.dashboard.publisher import Dashboard
         from solo.deploy.phase import Phase
         from solo.deploy.runtime import RuntimeCfg
-        from solo.deploy.session import Session
+        from solo.deploy.session import Announcer, Session
 
         contract, is_real = bundle.contract, self.robot == "g1"
         start = Phase.DAMPING if is_real else Phase.IDLE

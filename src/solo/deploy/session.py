@@ -6,12 +6,15 @@ in order; a second one ends the program at once. Ctrl-Z does nothing.
 
 from __future__ import annotations
 
+import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from solo.deploy.camera import Capture, DepthProcessor
 from solo.deploy.command import Operator
@@ -20,12 +23,16 @@ from solo.deploy.drivers.protocols import Camera, Robot
 from solo.deploy.log import LogWriter, RunLog
 from solo.deploy.loop import MemoryLog, ask_for_priority
 from solo.deploy.observation import Policy
-from solo.deploy.recorder import Recorder
+from solo.deploy.phase import Phase
+from solo.deploy.recorder import Recorder, Snapshot
 from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.errors import SoloError
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that end a run: Ctrl-C, kill, a terminal that closes, Ctrl-\\."""
+
+REPEAT_S = 1.0
+"""A fault that comes and goes is printed no more often than this."""
 
 
 class Session:
@@ -156,3 +163,56 @@ class Session:
             run_log = RunLog(self._log, self.contract, writer, meta)
             stack.callback(run_log.close)
         return Recorder(self.contract, 2.0, self._faults, run_log, writer)
+
+
+class Announcer:
+    """Prints what an operator reads: phases, faults and refused requests.
+
+    A thread prints, so a terminal that does not take the lines never holds up the loop.
+    """
+
+    def __init__(self) -> None:
+        self._phase: Phase | None = None
+        self._note = ""
+        self._begin_s = np.nan
+        self._printed_s: dict[str, float] = {}
+        self._active: set[str] = set()
+        self._open: set[str] = set()
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
+        self._thread.start()
+
+    def see(self, tick: Snapshot) -> None:
+        """Compare a tick with the one before; quick, for the loop's thread."""
+        if self._phase is None:
+            self._begin_s = tick.time_s
+        now = tick.time_s - self._begin_s
+        for fault in tick.faults:
+            last_s = self._printed_s.get(fault.name, -np.inf)
+            if fault.name not in self._active and now - last_s >= REPEAT_S:
+                reaction = fault.reaction.name.lower()
+                self._say(now, f"fault {fault.name}: {fault.message}; {reaction}")
+                self._printed_s[fault.name] = now
+                self._open.add(fault.name)
+        self._active = {fault.name for fault in tick.faults}
+        for name in sorted(self._open - self._active):
+            self._say(now, f"fault {name} is over")
+        self._open &= self._active
+        if tick.phase != self._phase:
+            self._say(now, tick.phase.name.lower().replace("_", " "))
+        if tick.note and not self._note:
+            self._say(now, f"request refused: {tick.note}")
+        self._phase, self._note = tick.phase, tick.note
+
+    def close(self) -> None:
+        """Print what is left, unless the terminal does not take it."""
+        self._lines.put(None)
+        self._thread.join(timeout=1.0)
+
+    def _say(self, now: float, text: str) -> None:
+        self._lines.put(f"{now:8.2f} s  {text}")
+
+    def _run(self) -> None:
+        with suppress(OSError, ValueError):  # Nobody reads any more.
+            while (line := self._lines.get()) is not None:
+                print(line, flush=True)
