@@ -300,7 +300,7 @@ def test_the_table_in_the_docs_has_every_weight_and_what_a_profile_changes():
         name: (f"{PAPER_WEIGHTS.get(name, 0):g}", text)
         for name, text in describe_weights(cfg).items()
     }
-    assert expected["foothold_grad_penalty"] == ("-5", "0 to -5 in 40 M samples")
+    assert expected["foothold_grad_penalty"] == ("-5", "0 to -5 in 100 M samples")
     row = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|.*\|$", re.M)
     rows = row.findall(METRICS.read_text())
     found = {name: (paper, own) for name, paper, own in rows}
