@@ -41,10 +41,9 @@ def test_the_same_pages_serve_again():
 
 @pytest.fixture
 def onednn(monkeypatch: pytest.MonkeyPatch):
-    """Lets linear layers be oneDNN's on every processor; undone after the test."""
-    monkeypatch.setattr(nn.Linear, "forward", nn.Linear.forward)
+    """Blocks in which linear layers are oneDNN's, whatever the processor."""
     monkeypatch.setattr(cpu, "_has_avx512_of_amd", lambda: True)
-    return cpu.use_onednn_linear
+    return cpu.onednn_linear
 
 
 def gradients(layer: nn.Linear, x: torch.Tensor) -> list[torch.Tensor]:
@@ -64,35 +63,43 @@ def test_linear_layers_are_the_same_with_onednn(onednn, shape):
     torch.manual_seed(0)
     layer, x = nn.Linear(7, 6), torch.randn(shape)
     expected = gradients(layer, x)
-    assert onednn()
-    found = gradients(layer, x)
+    with onednn():
+        assert nn.Linear.forward is cpu._forward
+        found = gradients(layer, x)
     for ours, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
-    assert nn.Linear.forward is cpu._forward
 
 
 def test_other_numbers_and_vectors_stay_with_pytorch(onednn):
-    assert onednn()
     layer = nn.Linear(7, 6).double()
     x = torch.randn(7, dtype=torch.float64)
-    torch.testing.assert_close(layer(x), layer.weight @ x + layer.bias)
-    assert layer(torch.randn(2, 7, dtype=torch.float64)).dtype is torch.float64
+    with onednn():
+        torch.testing.assert_close(layer(x), layer.weight @ x + layer.bias)
+        assert layer(torch.randn(2, 7, dtype=torch.float64)).dtype is torch.float64
 
 
-def test_a_run_with_onednn_learns_in_place_activations(onednn):
+def test_activations_in_place_are_learned_through(onednn):
     """A ReLU in place on a batch of tokens, as in the Transformer's layers."""
-    assert onednn()
     layer = nn.Linear(7, 6)
     x = torch.randn(3, 4, 7)
-    torch.relu_(layer(x)).sum().backward()
+    with onednn():
+        torch.relu_(layer(x)).sum().backward()
     assert layer.weight.grad is not None
     expected = ((layer(x) > 0).float().flatten(0, 1).T @ x.flatten(0, 1)).detach()
     torch.testing.assert_close(layer.weight.grad, expected)
 
 
-def test_it_is_left_to_mkl_elsewhere(monkeypatch):
-    monkeypatch.setattr(nn.Linear, "forward", nn.Linear.forward)
+def test_after_the_block_layers_are_pytorchs_again(onednn):
+    """A trained network is traced for its export in the same process."""
+    before = nn.Linear.forward
+    with pytest.raises(KeyError), onednn():
+        raise KeyError
+    assert nn.Linear.forward is before
+    torch.jit.trace(nn.Linear(7, 6), torch.randn(2, 7))
+
+
+def test_it_is_left_to_mkl_on_other_processors(monkeypatch):
     monkeypatch.setattr(cpu, "_has_avx512_of_amd", lambda: False)
     before = nn.Linear.forward
-    assert not cpu.use_onednn_linear()
-    assert nn.Linear.forward is before
+    with cpu.onednn_linear():
+        assert nn.Linear.forward is before

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -52,25 +54,22 @@ def keep_freed_memory() -> bool:
     return all([mallopt(name, value) == 1 for name, value in settings])
 
 
-def use_onednn_linear() -> bool:
-    """Let linear layers be computed by oneDNN where MKL is slow.
+@contextmanager
+def onednn_linear() -> Iterator[None]:
+    """Let oneDNN compute linear layers inside the block, where MKL is slow.
 
     Decided by the kind of processor and not by a measurement, so that a run repeats to
-    the bit on the same kind.
-
-    Returns:
-        Whether they are from now on.
+    the bit on the same kind. Not for good: what is exported must be PyTorch's own.
     """
-    if not _has_avx512_of_amd() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
-        return False
+    if not (_has_avx512_of_amd() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+        yield
+        return
+    before = nn.Linear.forward
     nn.Linear.forward = _forward  # type: ignore[method-assign] - For rsl_rl's, too.
-    return True
-
-
-def tune_cpu() -> None:
-    """Prepare this process for learning on a CPU."""
-    keep_freed_memory()
-    use_onednn_linear()
+    try:
+        yield
+    finally:
+        nn.Linear.forward = before  # type: ignore[method-assign] - As above.
 
 
 def _has_avx512_of_amd() -> bool:

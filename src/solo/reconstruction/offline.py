@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from solo.checkpoints import read_checkpoint, write_checkpoint
-from solo.cpu import tune_cpu
+from solo.cpu import keep_freed_memory, onednn_linear
 from solo.errors import SoloError, unknown_name
 from solo.progress import make_progress
 from solo.reconstruction.cfg import FitCfg
@@ -246,12 +246,12 @@ def fit(
         SoloError: Data or folder do not fit.
     """
     if cfg.device == "cpu":
-        tune_cpu()
+        keep_freed_memory()
     recording = open_split(cfg, data / "train")
     state = _begin(cfg, recording, output, resume, factory)
     end = min(cfg.updates, stop_after or cfg.updates)
     saved = time.monotonic()
-    with make_progress() as progress:
+    with make_progress() as progress, onednn_linear():
         task = progress.add_task(
             f"training {cfg.method}", total=cfg.updates, completed=state.update
         )

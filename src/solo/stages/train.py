@@ -20,7 +20,7 @@ import yaml
 from mjlab.envs import ManagerBasedRlEnvCfg
 
 from solo import __version__
-from solo.cpu import tune_cpu
+from solo.cpu import keep_freed_memory, onednn_linear
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
@@ -114,7 +114,7 @@ def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
     plan.agent.logger = cfg.logger or plan.agent.logger
     if plan.device == "cpu":
         take_cores(processes)
-        tune_cpu()
+        keep_freed_memory()
         plan.record["threads"] = torch.get_num_threads()
     entry = plan.record
     if plan.resumes:  # The rest stands in the file already.
@@ -322,7 +322,7 @@ def _learn(plan: _Plan, env: Any, clip_interval: int | None) -> dict[str, Any]:
     left = plan.agent.max_iterations - runner.current_learning_iteration
     stopped = False
     try:
-        with _stoppable():
+        with _stoppable(), onednn_linear():
             runner.learn(left)
     except KeyboardInterrupt:
         stopped = True
