@@ -8,9 +8,9 @@ these settings, which glibc also takes from environment variables).
 
 Linear layers. PyTorch leaves them to MKL, which does not use AVX-512 on AMD's
 processors; oneDNN, which PyTorch brings for convolutions, does: 250 instead of 108
-GFLOP/s on one core of an EPYC with AVX-512 (4096 x 256 by 256 x 256). Four iterations
-each, with and without in turn, timed by hand: 15.7 instead of 17.3 s of CPU time for a
-teacher, 31.3 instead of 34.6 s for stage 3.
+GFLOP/s on one core of an EPYC with AVX-512 (4096 x 256 by 256 x 256). Three iterations
+each, with and without in turn, on one idle core, timed by hand: 11.9 instead of 13.2 s
+for a teacher, 24.6 instead of 26.6 s for stage 3. With two threads no gain was seen.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import asdict, fields
 
 import numpy as np
 import pytest
@@ -12,8 +13,15 @@ from solo.deploy.camera import Capture, DepthProcessor, DepthWindow
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import DepthFrame
 from solo.errors import SoloError
+from solo.sensors.depth.cfg import DepthCameraCfg, DepthSensorCfg
 
 D455 = DepthContract()
+
+
+def test_a_contract_by_default_is_the_camera_of_training():
+    training = {f.name: f.default for f in fields(DepthSensorCfg)}
+    training |= asdict(DepthCameraCfg())
+    assert asdict(D455) == {name: training[name] for name in asdict(D455)}
 
 
 def frame(depth_mm: np.ndarray, sequence: int = 1) -> DepthFrame:

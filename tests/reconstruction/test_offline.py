@@ -144,7 +144,7 @@ def test_the_rate_falls_along_half_a_cosine():
 
 def test_other_options_are_refused_by_name(data, tmp_path):
     fit(CFG, data, tmp_path, factory=tiny_model, stop_after=1)
-    with pytest.raises(SoloError, match="Add --resume"):
+    with pytest.raises(SoloError, match="Resume it"):
         fit(CFG, data, tmp_path, factory=tiny_model)
     other = replace(CFG, updates=13)
     with pytest.raises(SoloError, match="updates 12, not 13"):

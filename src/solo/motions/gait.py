@@ -188,8 +188,8 @@ def _solve_legs(
         if len(leg) not in LEG_JOINTS:
             raise NoGaitError(
                 f"{robot.name}: {len(leg)} joints lead to foot {foot.body!r}; motions "
-                "can be made for 5 and 6. Train it with clips of its own (`solo train "
-                "teacher --motions`) or with --no-amp."
+                "can be made for 5 and 6. Train it with motions of its own, or without "
+                "AMP."
             )
     quat = rotations.multiply(
         rotations.about_axis(2, feet.yaw), rotations.about_axis(1, feet.pitch)

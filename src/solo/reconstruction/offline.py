@@ -183,7 +183,7 @@ def pick_windows(
     blocks, rest = divmod(num_steps, length)
     if blocks == 0:
         raise SoloError(
-            f"--neighbours is {cfg.neighbours}, which takes {length} steps of a robot; "
+            f"neighbours is {cfg.neighbours}, which takes {length} steps of a robot; "
             f"the recording has {num_steps}. Use fewer."
         )
     per_sequence = blocks * stride
@@ -321,8 +321,8 @@ def _begin(
     if (output / CHECKPOINT).is_file():
         if not resume:
             raise SoloError(
-                f"{str(output)!r} already holds a training. Add --resume to go on with "
-                "it, or choose another --output."
+                f"{str(output)!r} already holds a training. Resume it, or choose "
+                "another output."
             )
         state = load(output, cfg.device, factory)
         if (
@@ -332,7 +332,7 @@ def _begin(
             raise SoloError(
                 f"The training in {str(output)!r} has other options or other data: "
                 f"{_differences(state.cfg, cfg) or 'the recording was changed'}. Use "
-                "the same ones, or another --output."
+                "the same ones, or another output."
             )
         return state
     torch.manual_seed(cfg.seed)
