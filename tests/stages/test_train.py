@@ -212,7 +212,7 @@ def test_a_run_keeps_its_own_clips(tmp_path, monkeypatch):
 def test_legs_without_a_gait_train_without_amp(tmp_path):
     robot, output = "tests.robots.test_robot_own:BIPED", tmp_path / "run"
     cfg = TeacherCfg(robot, SMOKE, output, terrain=TERRAIN, iterations=1)
-    with pytest.raises(SoloError, match=r"3 joints lead.*motions of its own.*without AMP"):
+    with pytest.raises(SoloError, match=r"3 joints lead.*motions of .*without AMP"):
         train_teacher(cfg)
     train_teacher(replace(cfg, amp=False))
     assert train_teacher(TeacherCfg(resume=output, iterations=2))["iteration"] == 1
