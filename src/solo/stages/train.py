@@ -30,13 +30,13 @@ from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.runs import open_run
 from solo.runs.folder import (
+    PARAMS,
     checkpoints,
     default_folder,
     find_checkpoint,
     iterations_done,
     own_run,
 )
-from solo.runs.run import PARAMS
 from solo.stages.processes import leave_processes, read_processes, take_cores
 from solo.stages.runner import Runner, VecEnv
 from solo.stages.start import Start

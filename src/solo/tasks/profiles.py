@@ -80,8 +80,8 @@ class EaseInCfg:
     """Samples after which everything but the support torque, ``stride_weight`` and
     ``progress_weight`` is as in the paper.
 
-    With 40 million, pushes and the foothold penalty grew faster than teachers learned
-    to climb, and from 15 million samples on they lost stairs again."""
+    With 40 million a good teacher of 18.5 million samples lost stairs when it went on;
+    with 100 million it gained."""
     assist: bool = True
     """Whether a support torque keeps the teacher upright at first; it fades as falls
     become rare."""
