@@ -16,8 +16,7 @@ from typing import Any
 
 from solo.checkpoints import write_checkpoint
 from solo.errors import SoloError
-from solo.runs.folder import CONFIG
-from solo.runs.run import PARAMS
+from solo.runs.folder import CONFIG, PARAMS
 from solo.stages.pack import lighten
 
 CLIPS = "clips"

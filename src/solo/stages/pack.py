@@ -14,8 +14,8 @@ from typing import Any
 from solo.checkpoints import write_checkpoint
 from solo.errors import SoloError
 from solo.files import written_aside
-from solo.runs.folder import CONFIG, find_checkpoint
-from solo.runs.run import PARAMS, load_checkpoint
+from solo.runs.folder import CONFIG, PARAMS, find_checkpoint
+from solo.runs.run import load_checkpoint
 
 
 def pack_run(run: Path, output: Path) -> dict[str, Any]:
