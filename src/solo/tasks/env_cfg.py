@@ -93,9 +93,11 @@ def make_stage_env_cfg(
     }
     cfg.scene.terrain.weights = dict(terrain_weights or of_profile)
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
-    if profile.end_at_patch and stage == "teacher":
+    if profile.end_beyond_patch_m is not None and stage == "teacher":
         cfg.terminations["left_patch"] = TerminationTermCfg(
-            func=mdp.left_patch, time_out=True
+            func=mdp.left_patch,
+            time_out=True,
+            params={"beyond_m": profile.end_beyond_patch_m},
         )
     if profile.ease_in is not None:
         motions = motions or find_motions(robot, "cpu", profile.extra_motions)

@@ -61,13 +61,14 @@ def left_terrain(env: ManagerBasedRlEnv, margin_m: float = 1.0) -> torch.Tensor:
     )
 
 
-def left_patch(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """The robot has crossed its patch: half a patch from its start along an axis.
+def left_patch(env: ManagerBasedRlEnv, beyond_m: float = 0.0) -> torch.Tensor:
+    """The robot is this far beyond its patch, along an axis from its start.
 
     Not in the paper, where the robot walks on over other patches until the time is up.
-    Ending here keeps the samples on its own patch, and promotes robots immediately.
+    Ending here keeps the samples on its own patch and on the way to the next one, and
+    promotes robots immediately.
     """
     terrain = grid_terrain(env)
     position = env.scene["robot"].data.root_link_pos_w[:, :2]
     away = (position - env.scene.env_origins[:, :2]).abs().amax(dim=1)
-    return away > terrain.cfg.scene.patch_m / 2
+    return away > terrain.cfg.scene.patch_m / 2 + beyond_m
