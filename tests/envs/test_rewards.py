@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from mjlab.managers.scene_entity_config import SceneEntityCfg
+from mjlab.tasks.velocity.mdp import UniformVelocityCommand
 
 from solo.envs import mdp
 from solo.envs.mdp.rewards import edges_below
@@ -51,8 +52,11 @@ def tensor(*rows):
     return torch.tensor(rows)
 
 
-def env_of(command=None, touching=None, **data) -> Any:
-    """What the terms read of an environment: a command, contacts, a robot's state."""
+def env_of(command=None, touching=None, heading_error=None, **data) -> Any:
+    """What the terms read of an environment: a command, contacts, a robot's state.
+
+    Without a ``heading_error`` the robots are told no heading.
+    """
     contact = {name: data.pop(name, None) for name in ("force", "air", "ground")}
     scene = {
         "robot": SimpleNamespace(data=SimpleNamespace(**data)),
@@ -65,7 +69,16 @@ def env_of(command=None, touching=None, **data) -> Any:
             )
         ),
     }
-    manager = SimpleNamespace(get_command=lambda name: {"go": command}[name])
+    steering = UniformVelocityCommand.__new__(UniformVelocityCommand)
+    rows = 1 if command is None else len(command)
+    steering.heading_error = (
+        torch.zeros(rows) if heading_error is None else heading_error
+    )
+    steering.is_heading_env = torch.full((rows,), heading_error is not None)
+    manager = SimpleNamespace(
+        get_command=lambda name: {"go": command}[name],
+        get_term=lambda name: {"go": steering}[name],
+    )
     return SimpleNamespace(scene=scene, command_manager=manager)
 
 
@@ -291,6 +304,17 @@ def test_progress_is_the_share_of_the_speed_along_the_command():
     # told to stand.
     value = mdp.progress(env_of(command, **moving_at(velocity, 0.0)), "go")
     assert value.tolist() == pytest.approx([0.75, 1.0, 0.0, 1.0, 1.0])
+
+
+def test_progress_in_another_direction_than_the_heading_asked_for_does_not_pay():
+    command = tensor(*[[0.4, 0.0, 0.0]] * 4)
+    velocity = tensor([0.4, 0.0], [0.4, 0.0], [0.0, 0.4], [0.4, 0.0])
+    error = torch.tensor([0.0, math.pi / 3, math.pi / 2, math.pi])
+    # On course; 60 degrees off course, cos = 0.5; sideways towards the heading, which
+    # is not what the command says; the other way.
+    env = env_of(command, heading_error=error, **moving_at(velocity, 0.0))
+    value = mdp.progress(env, "go")
+    assert value.tolist() == pytest.approx([1.0, 0.5, 0.0, 0.0], abs=1e-6)
 
 
 def test_the_table_in_the_docs_has_every_weight_and_what_a_profile_changes():

@@ -20,6 +20,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.sensor.contact_sensor import ContactData
+from mjlab.tasks.velocity.mdp import UniformVelocityCommand
 from mjlab.utils.lab_api.math import quat_apply_inverse, yaw_quat
 from torch import Tensor
 
@@ -263,10 +264,22 @@ def progress(env: ManagerBasedRlEnv, command_name: str) -> Tensor:
     The velocity along the command counts, not what goes beyond it; a command to stand
     is reached by whatever the robot does. The paper's exp(-e^2 / 0.25) pays 53 % for
     ignoring 0.4 m/s: standing in front of an obstacle loses little and risks nothing.
+
+    A robot that is told a heading must go there, too: the share is the smaller one of
+    that along the command and that along the command turned to this heading. Along the
+    command alone, which turns with the robot, walking aside from a steep stair would
+    be paid like climbing it.
     """
     command = _command(env, command_name)[:, :2]
     squared = command.square().sum(dim=1)
-    along = (command * _planar_velocity_h(env)).sum(dim=1)
+    velocity = _planar_velocity_h(env)
+    steering = env.command_manager.get_term(command_name)
+    assert isinstance(steering, UniformVelocityCommand)
+    error = torch.where(steering.is_heading_env, steering.heading_error, 0.0)
+    there = _rotated(command, error)
+    along = torch.minimum(
+        (command * velocity).sum(dim=1), (there * velocity).sum(dim=1)
+    )
     share = along / squared.clamp_min(MOVING**2)
     return torch.where(squared < MOVING**2, torch.ones_like(share), share).clamp(0, 1)
 
@@ -296,6 +309,13 @@ def _planar_velocity_h(env: ManagerBasedRlEnv) -> Tensor:
         yaw_quat(data.root_link_quat_w), data.root_link_vel_w[:, :3]
     )
     return vel_h[:, :2]
+
+
+def _rotated(vector: Tensor, angle: Tensor) -> Tensor:
+    """Planar vectors [B, 2] turned to the left by angles [B]."""
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    x, y = vector.unbind(dim=1)
+    return torch.stack((cos * x - sin * y, sin * x + cos * y), dim=1)
 
 
 def _contact(env: ManagerBasedRlEnv, sensor_name: str) -> ContactData:
