@@ -65,16 +65,22 @@ def test_half_a_patch_promotes(env):
 
 
 @pytest.mark.parametrize(
-    ("away_m", "is_over"),
-    [((4.1, 0.0), True), ((0.0, -4.1), True), ((3.9, 3.9), False)],
+    ("away_m", "beyond_m", "is_over"),
+    [
+        ((4.1, 0.0), 0.0, True),
+        ((0.0, -4.1), 0.0, True),
+        ((3.9, 3.9), 0.0, False),
+        ((5.2, 0.0), 1.25, False),
+        ((0.0, 5.3), 1.25, True),
+    ],
 )
-def test_a_patch_is_left_at_half_its_side_along_an_axis(env, away_m, is_over):
+def test_an_episode_ends_so_far_beyond_half_a_patch(env, away_m, beyond_m, is_over):
     robot = env.scene["robot"]
     pose = robot.data.root_link_pose_w.clone()
     pose[:, :2] = env.scene.env_origins[:, :2] + torch.tensor(away_m)
     robot.write_root_link_pose_to_sim(pose)
     env.sim.forward()
-    assert (left_patch(env) == is_over).all()
+    assert (left_patch(env, beyond_m) == is_over).all()
 
 
 def test_less_than_half_of_the_asked_distance_demotes(env):
