@@ -83,6 +83,37 @@ def test_the_action_std_is_capped_over_the_samples():
     assert std.mean().item() == pytest.approx(0.75)
 
 
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_the_average_gives_the_newest_weights_their_share(recurrent):
+    env = TinyEnv()
+    algorithm = make_algorithm(PpoAmp, env, recurrent, average_over=4)
+    snapshots = []
+    for _ in range(3):
+        run_iteration(algorithm, env)
+        snapshots.append(
+            {k: v.clone() for k, v in algorithm.actor.state_dict().items()}
+        )
+    first, second, third = snapshots
+    assert algorithm.averaged is not None
+    for name, value in algorithm.averaged.items():
+        if value.is_floating_point():
+            expected = (9 * first[name] + 3 * second[name] + 4 * third[name]) / 16
+            torch.testing.assert_close(value, expected)
+        else:  # Counters.
+            assert torch.equal(value, third[name])
+
+
+def test_the_average_does_not_change_what_is_learned():
+    results = []
+    for settings in ({}, {"average_over": 2}):
+        env = TinyEnv()
+        algorithm = make_algorithm(PpoAmp, env, False, **settings)
+        for _ in range(2):
+            run_iteration(algorithm, env)
+        results.append(all_parameters(algorithm))
+    assert_same(*results)
+
+
 def test_reward_mix_by_hand():
     prior = make_prior()
     set_constant_score(prior, 0.0)  # Style reward 1 - (0 - 1)^2 / 4 = 0.75.
@@ -128,7 +159,7 @@ def test_transitions_across_done_never_reach_the_discriminator():
 
 @pytest.mark.parametrize("recurrent", [False, True])
 def test_checkpoint_round_trip_resumes_to_the_bit(recurrent):
-    settings = {"amp_cfg": AMP_CFG, "motions": TinyMotions()}
+    settings = {"amp_cfg": AMP_CFG, "motions": TinyMotions(), "average_over": 3}
     env = TinyEnv()
     straight = make_algorithm(PpoAmp, env, recurrent, **settings)
     run_iteration(straight, env)
@@ -146,6 +177,7 @@ def test_checkpoint_round_trip_resumes_to_the_bit(recurrent):
         discriminator = algorithm.amp.discriminator.state_dict()
         results.append(all_parameters(algorithm) | discriminator)
         results[-1]["replay"] = algorithm.amp.replay.rows
+        results[-1] |= {f"averaged {k}": v for k, v in algorithm.averaged.items()}
         assert losses[-1]["amp_gradient_penalty"] > 0
     assert_same(*results)
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 
+from solo.algorithms.ppo_amp import AVERAGED
 from solo.bundles import shipped_bundle, shipped_teacher
 from solo.errors import SoloError
 from solo.robots.g1 import G1
@@ -38,9 +39,13 @@ def test_settings_that_are_unknown_are_told(caplog):
 
 def test_the_shipped_teachers_profile_has_nothing_unknown(caplog):
     saved = json.loads((shipped_teacher() / "run.json").read_text())["profile"]
-    cap = profile_from(saved).teacher.max_std
+    profile = profile_from(saved)
+    cap = profile.teacher.max_std
     assert cap is not None
     assert cap[-1] == (40e6, 0.2)
+    # What was one setting for all stages, or had another form.
+    assert (profile.teacher.epochs, profile.student.epochs) == (2, 2)
+    assert profile.end_beyond_patch_m == 0.0
     assert not caplog.text
 
 
@@ -71,7 +76,12 @@ def test_the_shipped_teacher_opens_by_name():
     assert run.folder == shipped_teacher()
     assert (run.stage, run.iteration, run.robot.name) == ("teacher", 200, "g1")
     assert run.profile.teacher == StageCfg(
-        512, 3000, desired_kl=0.02, init_std=0.8, max_std=LAPTOP.teacher.max_std
+        512,
+        3000,
+        desired_kl=0.02,
+        init_std=0.8,
+        max_std=LAPTOP.teacher.max_std,
+        epochs=2,
     )
     assert run.agent.actor["ame_cfg"]["map_stride"] == 4
     weights = run.state["actor_state_dict"]
@@ -109,6 +119,16 @@ def test_networks_are_those_that_were_saved(stage, tmp_path):
     for name, value in run.networks.actor.state_dict().items():
         assert torch.equal(value, weights[name]), name
     assert (run.networks.student is None) == (stage == "teacher")
+
+
+def test_averaged_weights_act_where_a_run_has_them(tmp_path):
+    run = open_run(write_run(tmp_path / "run", "teacher"))
+    state = torch.load(run.path)
+    state[AVERAGED] = {k: v + 1 for k, v in state["actor_state_dict"].items()}
+    torch.save(state, run.path)
+    networks = open_run(run.path).networks
+    for name, value in networks.actor.state_dict().items():
+        assert torch.equal(value, state[AVERAGED][name]), name
 
 
 def test_a_perceptive_run_has_a_reconstructor_and_its_camera(tmp_path):

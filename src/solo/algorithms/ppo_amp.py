@@ -4,6 +4,11 @@ rsl_rl's PPO does the policy learning, unchanged. This class mixes the style rew
 where rsl_rl hands over the step's reward, and trains the discriminator after PPO's own
 update. Without `amp_cfg` every call goes straight to rsl_rl.
 
+The policy that is evaluated, exported and imitated may be an average of the actor's
+weights over the last iterations, which is steadier than any of them (not in the paper;
+Izmailov et al., "Averaging Weights Leads to Wider Optima", arXiv 1803.05407). Rollouts
+and updates use the newest weights.
+
 The time-out bootstrap of rsl_rl adds the critic's value after the mix; the critic
 predicts mixed rewards, so that is consistent. The runner's `Train/mean_reward` counts
 the environment's reward, that is the task part before eta.
@@ -11,7 +16,7 @@ the environment's reward, that is the task part before eta.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +31,9 @@ from solo.algorithms.amp import AmpCfg, MotionPrior, ReferenceMotions
 from solo.algorithms.mirror import LeanSymmetry
 from solo.errors import SoloError
 
+AVERAGED = "averaged_actor_state_dict"
+"""Key of the averaged weights in a checkpoint."""
+
 
 class PpoAmp(PPO):
     """rsl_rl's PPO whose reward is a mix of task and style."""
@@ -39,6 +47,7 @@ class PpoAmp(PPO):
         motions: ReferenceMotions | None = None,
         critic_learning_rate: float | None = None,
         max_std: Sequence[tuple[float, float]] | None = None,
+        average_over: int | None = None,
         **ppo_settings: Any,
     ) -> None:
         """Set up PPO and, with `amp_cfg`, the motion prior.
@@ -53,6 +62,8 @@ class PpoAmp(PPO):
                 touch; None: the actor's.
             max_std: Largest mean action std as points (samples, std), joined by
                 straight lines; None: as learned.
+            average_over: Iterations over which the actor's weights are averaged; None:
+                no average is kept.
             **ppo_settings: Settings of rsl_rl's PPO.
         """
         super().__init__(actor, critic, storage, **ppo_settings)
@@ -60,6 +71,8 @@ class PpoAmp(PPO):
             self.symmetry = LeanSymmetry(**symmetry_cfg)
         self.max_std = max_std
         self.num_samples = 0
+        self.average_over = average_over
+        self.averaged: dict[str, torch.Tensor] | None = None
         if critic_learning_rate is not None:
             self._give_critic_its_rate(critic_learning_rate)
         self.amp: MotionPrior | None = None
@@ -129,6 +142,9 @@ class PpoAmp(PPO):
             cap_action_std(
                 self.actor, float(np.interp(self.num_samples, samples, stds))
             )
+        if self.average_over is not None:
+            newest = self.actor.state_dict()
+            self.averaged = average(self.averaged, newest, 1.0 / self.average_over)
         return losses
 
     def train_mode(self) -> None:
@@ -144,8 +160,10 @@ class PpoAmp(PPO):
             self.amp.discriminator.eval()
 
     def save(self) -> dict:
-        """What rsl_rl saves, and the motion prior under `amp_state_dict`."""
+        """What rsl_rl saves, motion prior (`amp_state_dict`) and averaged weights."""
         saved = super().save()
+        if self.averaged is not None:
+            saved[AVERAGED] = self.averaged
         if self.amp is not None:
             saved["amp_state_dict"] = self.amp.state_dict()
         saved["num_samples"] = self.num_samples
@@ -161,6 +179,8 @@ class PpoAmp(PPO):
                     "with AMP off, or load without 'amp' in load_cfg."
                 )
             self.amp.load_state_dict(loaded_dict["amp_state_dict"])
+        if load_cfg is None:  # A run that goes on; a new one averages anew.
+            self.averaged = loaded_dict.get(AVERAGED)
         if load_cfg is None or load_cfg.get("optimizer"):
             self.num_samples = loaded_dict.get("num_samples", 0)
         return load_iteration
@@ -183,6 +203,24 @@ class PpoAmp(PPO):
         algorithm = PPO.construct_algorithm(obs, env, cfg, device)
         cfg["algorithm"].pop("motions", None)
         return algorithm
+
+
+@torch.no_grad()
+def average(
+    averaged: Mapping[str, torch.Tensor] | None,
+    newest: Mapping[str, torch.Tensor],
+    share: float,
+) -> dict[str, torch.Tensor]:
+    """An exponential moving average of weights, which gives the newest this share.
+
+    Counters, which are whole numbers, are the newest ones.
+    """
+    return {
+        name: averaged[name].lerp(value, share)
+        if averaged is not None and value.is_floating_point()
+        else value.clone()
+        for name, value in newest.items()
+    }
 
 
 @torch.no_grad()

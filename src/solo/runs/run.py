@@ -23,6 +23,7 @@ from mjlab.envs import ManagerBasedRlEnvCfg
 from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 
+from solo.algorithms.ppo_amp import AVERAGED
 from solo.checkpoints import read_checkpoint
 from solo.deploy.bundle.load import load_bundle
 from solo.envs.observations_cfg import BLURRED_VELOCITY, Stage
@@ -208,7 +209,7 @@ class Run:
             return self._bundle_networks()
         try:
             state, agent = self.state, self.agent
-            acting = self._network(agent.actor, "actor", state["actor_state_dict"])
+            acting = self._network(agent.actor, "actor", acting_weights(state))
             if self.stage == "teacher":
                 return Networks(teacher=cast(AmeModel, acting))
             teacher = reconstructor = None
@@ -297,6 +298,11 @@ def load_checkpoint(path: Path, device: str | None = None) -> dict[str, Any]:
             "not one of `solo train`. Give the path of a model_*.pt file of a run."
         )
     return loaded
+
+
+def acting_weights(state: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """What acts outside of training: the averaged weights, if the run averages."""
+    return state.get(AVERAGED, state["actor_state_dict"])
 
 
 def _read_record(checkpoint: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, get_args, get_type_hints
 
+from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
 from solo.tasks.agent_cfg import AgentCfg
 from solo.tasks.overrides import children_of, convert, put
@@ -31,6 +32,13 @@ def profile_from(saved: Mapping[str, Any]) -> Profile:
     saved = dict(saved)
     if "max_std" in saved:  # The teacher's, until students had one as well.
         saved["teacher"] = {"max_std": saved.pop("max_std"), **saved["teacher"]}
+    if "end_at_patch" in saved:  # Until episodes could end beyond.
+        saved["end_beyond_patch_m"] = 0.0 if saved.pop("end_at_patch") else None
+    for name in ("epochs", "mini_batches"):  # One for all stages, until each had its.
+        if name in saved:
+            value = saved.pop(name)
+            for stage in get_args(Stage):
+                saved[stage] = {name: value, **saved[stage]}
     return _build(Profile, saved, "profile")
 
 

@@ -29,7 +29,7 @@ from solo.networks.student import StudentModel
 from solo.reconstruction.networks.interface import Reconstructor
 from solo.runs import open_run
 from solo.runs.folder import BUNDLE, checkpoints
-from solo.runs.run import Run, load_checkpoint
+from solo.runs.run import Run, acting_weights, load_checkpoint
 from solo.stages.runner import Runner, carry_curriculum, samples_as_steps
 from solo.tasks.agent_cfg import AgentCfg
 
@@ -106,7 +106,7 @@ class Start:
         agent, device = self._agent, str(runner.device)
         env = runner.env.unwrapped
         if self.teacher is not None:
-            state = load_checkpoint(self.teacher.path, device)
+            state = _load(self.teacher.path, device)
             _load_teacher(runner.alg, state)
             if self.start is None:
                 # Schedules continue where the teacher's ended: it was trained for that.
@@ -118,7 +118,7 @@ class Start:
                 carry_curriculum(env, source["infos"]["env"])
                 print(f"Started from the student {str(self.start.path)!r}.")
         elif self.student is not None:
-            state = load_checkpoint(self.student.path, device)
+            state = _load(self.student.path, device)
             assert isinstance(runner.alg, PerceptiveTaMse)
             start_from_student(runner.alg, state)
             carry_curriculum(env, state["infos"]["env"])
@@ -128,9 +128,15 @@ class Start:
                 load_pretrained(model, name, Path(agent.reconstructor_run))
                 runner.alg.perceiver.weights_changed()
         elif self.start is not None:
-            start_from_teacher(runner, load_checkpoint(self.start.path, device))
+            start_from_teacher(runner, _load(self.start.path, device))
         if self.start is not None and agent.action_noise is not None:
             set_action_noise(runner.alg.actor, agent.action_noise)
+
+
+def _load(path: Path, device: str) -> dict[str, Any]:
+    """A checkpoint with the weights that act in evaluations as its actor's."""
+    state = load_checkpoint(path, device)
+    return {**state, "actor_state_dict": acting_weights(state)}
 
 
 def _open(name: str, setting: str, stages: tuple[str, ...]) -> Run:
@@ -212,7 +218,7 @@ def start_from_policy(
         if path.suffix == BUNDLE:
             _take_bundle(algorithm, path, teacher)
             return teacher
-        state = load_checkpoint(path, str(algorithm.device))
+        state = _load(path, str(algorithm.device))
         parts = {"actor": True, "critic": True, "optimizer": True}
         algorithm.load(state, parts | _motion_prior(state), strict=True)
         return state

@@ -129,10 +129,10 @@ def _make_teacher_cfg(robot: RobotCfg, profile: Profile) -> AgentCfg:
     Only the teacher uses mirrored samples: rsl_rl does not mirror recurrent policies,
     and the student imitates the teacher anyway.
     """
-    algorithm = _algorithm(profile, "solo.algorithms.ppo_amp:PpoAmp", entropy=0.005)
-    algorithm["desired_kl"] = profile.teacher.desired_kl
+    algorithm = _algorithm(
+        profile, "teacher", "solo.algorithms.ppo_amp:PpoAmp", entropy=0.005
+    )
     algorithm["critic_learning_rate"] = profile.critic_learning_rate
-    algorithm["max_std"] = profile.teacher.max_std
     if profile.mirror:
         algorithm["symmetry_cfg"] = {
             "data_augmentation_func": "solo.algorithms.mirror:augment",
@@ -166,14 +166,14 @@ def _make_student_cfg(
     teacher = _actor(robot, profile, "solo.networks.ame_model:AmeModel")
     if profile.symmetric:  # Teacher and student observations have the same layout.
         student["mirror"] = teacher["mirror"] = student_mirror(robot)
-    algorithm = _algorithm(profile, "solo.algorithms.ta_mse:TaMse", entropy=0.002)
+    algorithm = _algorithm(
+        profile, stage, "solo.algorithms.ta_mse:TaMse", entropy=0.002
+    )
     settings = profile.stage(stage)
     algorithm["mse_weight"] = settings.teacher_pull * mse_weight
     algorithm["penalty_weight"] = settings.teacher_pull * penalty_weight
     algorithm["distance"] = profile.teacher_distance
     algorithm["action_scale"] = list(robot.joint_values(robot.action_scale))
-    algorithm["desired_kl"] = settings.desired_kl
-    algorithm["max_std"] = settings.max_std
     student["distribution_cfg"]["init_std"] = settings.init_std
     # Training may blur the velocity; evaluations use the true one.
     groups = GROUPS["student"]
@@ -316,13 +316,16 @@ def _critic(robot: RobotCfg, profile: Profile) -> dict[str, Any]:
     return {**critic, "hidden_dims": list(profile.critic_head)}
 
 
-def _algorithm(profile: Profile, class_name: str, entropy: float) -> dict[str, Any]:
+def _algorithm(
+    profile: Profile, stage: Stage, class_name: str, entropy: float
+) -> dict[str, Any]:
     """The paper's table, with the numbers that a profile may change."""
+    settings = profile.stage(stage)
     return {
         "class_name": class_name,
         "learning_rate": 1.0e-3,
         "schedule": "adaptive",
-        "desired_kl": 0.01,
+        "desired_kl": settings.desired_kl,
         "clip_param": 0.2,
         "gamma": 0.99,
         "lam": 0.95,
@@ -330,8 +333,10 @@ def _algorithm(profile: Profile, class_name: str, entropy: float) -> dict[str, A
         "use_clipped_value_loss": True,
         "entropy_coef": entropy,
         "max_grad_norm": 1.0,
-        "num_learning_epochs": profile.epochs,
-        "num_mini_batches": profile.mini_batches,
+        "num_learning_epochs": settings.epochs,
+        "num_mini_batches": settings.mini_batches,
+        "max_std": settings.max_std,
+        "average_over": settings.average_over,
         "rnd_cfg": None,
         "symmetry_cfg": None,
         "amp_cfg": {
