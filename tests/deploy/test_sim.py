@@ -86,12 +86,13 @@ def test_torques_are_limited_as_on_the_robot(contract, model):
     assert sim.torque[4] == 50.0
 
 
-def test_stands_for_20_s_with_what_a_robot_measures(contract, model):
+@pytest.mark.parametrize("seconds", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_stands_on_with_what_a_robot_measures(contract, model, seconds):
     sim = SimRobot.from_file(model, HarnessCfg())
     runtime = Runtime(
         contract, Lockstep(sim), StandPolicy(contract.joints), ScriptedOperator()
     )
-    for _ in range(23 * 50):
+    for _ in range((3 + seconds) * 50):
         assert runtime.tick(sim.time_s)
     assert runtime.phase == Phase.WALKING
     assert sim.is_released
