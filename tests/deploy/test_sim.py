@@ -20,20 +20,6 @@ from tests.deploy.stand import StandPolicy
 from .helpers import PATIENT, g1_contract
 
 
-@pytest.fixture(scope="module")
-def contract():
-    return g1_contract()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    from solo.robots.build import write_model
-
-    path = tmp_path_factory.mktemp("model") / "g1.xml"
-    write_model(path)
-    return path
-
-
 class Lockstep:
     """The simulation as a robot without a process: a tick is 20 ms of physics."""
 
