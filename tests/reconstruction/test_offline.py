@@ -198,7 +198,7 @@ def test_the_comparison_has_the_agreed_keys(data, tmp_path):
 
 
 def test_training_lowers_the_error(data, tmp_path):
-    cfg = replace(CFG, updates=60, learning_rate=3e-2)
+    cfg = replace(CFG, updates=200, learning_rate=3e-2)
     trained = fit(cfg, data, tmp_path, factory=tiny_model)
     assert trained.curve[-1]["height_l1_m"] < 0.8 * trained.curve[0]["height_l1_m"]
 
