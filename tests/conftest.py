@@ -1,7 +1,9 @@
 """For all tests."""
 
+import gc
 import os
 import sys
+from collections.abc import Generator
 
 # Tests run in as many processes as there are cores. Torch's own threads, one per core
 # in each of them, would only wait for each other. Read once, when torch is imported.
@@ -17,6 +19,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests first: at the end short ones keep all processes busy."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What torch and mjlab make while they are imported stays to the end: the garbage
+    collector need not look at it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

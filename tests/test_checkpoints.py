@@ -47,7 +47,7 @@ def test_no_flipped_byte_changes_what_is_read(tmp_path):
     write_checkpoint(path, values)
     content, generator = path.read_bytes(), random.Random(0)
     refused = 0
-    for _ in range(300):
+    for _ in range(150):
         position = generator.randrange(len(content))
         changed = bytearray(content)
         changed[position] ^= 1 << generator.randrange(8)
@@ -56,7 +56,7 @@ def test_no_flipped_byte_changes_what_is_read(tmp_path):
             assert same(read_checkpoint(path), values), position
         except SoloError:
             refused += 1
-    assert refused > 200  # The others hit the padding between entries.
+    assert refused > 100  # The others hit the padding between entries.
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no checkpoint at all"])

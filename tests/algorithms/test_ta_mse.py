@@ -23,12 +23,12 @@ from solo.algorithms.teacher_matching import (
 from solo.errors import SoloError
 from tests.algorithms.tiny import (
     ACTION_SCALE,
-    STEPS,
     TinyEnv,
     TinyMotions,
     all_parameters,
     assert_same,
     make_algorithm,
+    roll_out,
     run_iteration,
 )
 
@@ -48,17 +48,6 @@ def make_student(env: TinyEnv, recurrent: bool = False, seed: int = 1, **setting
             value.copy_(torch.rand(value.shape, generator=generator) + 0.1)
     algorithm.load_teacher(state)
     return algorithm
-
-
-def roll_out(algorithm, env: TinyEnv) -> TensorDict:
-    """Fill the storage and compute returns; the observation at the end."""
-    with torch.inference_mode():
-        obs = env.get_observations()
-        for _ in range(STEPS):
-            obs, *rest = env.step(algorithm.act(obs))
-            algorithm.process_env_step(obs, *rest)
-        algorithm.compute_returns(obs)
-    return obs
 
 
 def compare_penalty(beta: float, make_env, **settings):

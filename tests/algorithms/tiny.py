@@ -123,14 +123,20 @@ def make_algorithm(
     return algorithm
 
 
-def run_iteration(algorithm: Any, env: TinyEnv) -> dict[str, float]:
-    """One rollout and update, in the order of rsl_rl's runner."""
+def roll_out(algorithm: Any, env: TinyEnv) -> TensorDict:
+    """Fill the storage and compute returns; the observation at the end."""
     with torch.inference_mode():
         obs = env.get_observations()
         for _ in range(STEPS):
             obs, *rest = env.step(algorithm.act(obs))
             algorithm.process_env_step(obs, *rest)
         algorithm.compute_returns(obs)
+    return obs
+
+
+def run_iteration(algorithm: Any, env: TinyEnv) -> dict[str, float]:
+    """One rollout and update, in the order of rsl_rl's runner."""
+    roll_out(algorithm, env)
     return algorithm.update()
 
 

@@ -87,9 +87,12 @@ def test_a_bundle_walks_without_opengl(
     assert summary["difficulty"] == SHIPPED_DIFFICULTY
 
 
-def test_the_shipped_bundle_is_found_if_it_is_there():
-    found = shipped_bundle()
-    assert found is None or found.suffix == ".onnx"
+def test_the_shipped_bundle_is_found_only_if_it_is_there(tmp_path, monkeypatch):
+    path = tmp_path / "g1.onnx"
+    monkeypatch.setattr(bundles, "_SHIPPED", str(path))
+    assert shipped_bundle() is None
+    path.touch()
+    assert shipped_bundle() == path
 
 
 @pytest.mark.parametrize(

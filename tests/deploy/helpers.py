@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,11 @@ class Rig:
 
 def g1_contract(needs_depth: bool = False) -> Contract:
     """The G1 as trained."""
+    return Contract(_g1_joints(), needs_depth=needs_depth)
+
+
+@functools.cache
+def _g1_joints() -> JointContract:
     import mujoco  # noqa: F401
     from mjlab.asset_zoo.robots.unitree_g1 import g1_constants
 
@@ -224,7 +230,7 @@ def g1_contract(needs_depth: bool = False) -> Contract:
     group = {n: a for a in G1.actuators for n in G1.find_joints(a.target_names_expr)}
     groups = [group[name] for name in G1.joint_names]
     assert g1_constants.ACTUATOR_5020.velocity_limit == 37.0
-    joints = JointContract(
+    return JointContract(
         names=G1.joint_names,
         default_pos=np.array(G1.joint_values(G1.default_joint_pos)),
         action_scale=np.array(G1.joint_values(G1.action_scale)),
@@ -235,4 +241,3 @@ def g1_contract(needs_depth: bool = False) -> Contract:
         vel_limit=np.array([speed[g.effort_limit or 0.0] for g in groups]),
         effort_limit=np.array([g.effort_limit for g in groups]),
     )
-    return Contract(joints, needs_depth=needs_depth)

@@ -32,26 +32,12 @@ from solo.deploy.runtime import Runtime, RuntimeCfg
 from solo.errors import SoloError
 from tests.deploy.stand import StandPolicy
 
-from .helpers import PATIENT, g1_contract
+from .helpers import PATIENT
 from .test_g1_messages import random_record
 
 pytest.importorskip(
     "cyclonedds", reason='needs Cyclone DDS: pip install "solo-locomotion[g1]"'
 )
-
-
-@pytest.fixture(scope="module")
-def contract():
-    return g1_contract()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    from solo.robots.build import write_model
-
-    path = tmp_path_factory.mktemp("model") / "g1.xml"
-    write_model(path)
-    return path
 
 
 @pytest.fixture

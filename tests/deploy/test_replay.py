@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -17,10 +18,11 @@ from .helpers import FakePolicy, Rig, tiny_contract
 CFG = RuntimeCfg(stand_up_s=0.1)
 
 
-@pytest.fixture
-def log(tmp_path):
-    """A run of 13 s with a lost camera in it."""
-    rig = Rig(log=tmp_path / "log", cfg=CFG)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A run of 13 s with a lost camera in it; do not change it."""
+    folder = tmp_path_factory.mktemp("recorded") / "log"
+    rig = Rig(log=folder, cfg=CFG)
     rng = np.random.default_rng(0)
     rig.walk()
     for k in range(640):
@@ -30,7 +32,13 @@ def log(tmp_path):
         rig.depth.is_silent = 300 < k < 330
         rig.tick()
     rig.close()
-    return tmp_path / "log"
+    return folder
+
+
+@pytest.fixture
+def log(recorded, tmp_path):
+    """A copy of the run, to damage."""
+    return shutil.copytree(recorded, tmp_path / "log")
 
 
 def test_ring_keeps_the_last_records_in_order():

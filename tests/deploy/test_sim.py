@@ -20,20 +20,6 @@ from tests.deploy.stand import StandPolicy
 from .helpers import PATIENT, g1_contract
 
 
-@pytest.fixture(scope="module")
-def contract():
-    return g1_contract()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    from solo.robots.build import write_model
-
-    path = tmp_path_factory.mktemp("model") / "g1.xml"
-    write_model(path)
-    return path
-
-
 class Lockstep:
     """The simulation as a robot without a process: a tick is 20 ms of physics."""
 
@@ -86,12 +72,13 @@ def test_torques_are_limited_as_on_the_robot(contract, model):
     assert sim.torque[4] == 50.0
 
 
-def test_stands_for_20_s_with_what_a_robot_measures(contract, model):
+@pytest.mark.parametrize("seconds", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_stands_on_with_what_a_robot_measures(contract, model, seconds):
     sim = SimRobot.from_file(model, HarnessCfg())
     runtime = Runtime(
         contract, Lockstep(sim), StandPolicy(contract.joints), ScriptedOperator()
     )
-    for _ in range(23 * 50):
+    for _ in range((3 + seconds) * 50):
         assert runtime.tick(sim.time_s)
     assert runtime.phase == Phase.WALKING
     assert sim.is_released

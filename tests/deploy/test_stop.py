@@ -145,19 +145,9 @@ def motors(domain):
         yield motors
 
 
-QUICK = ("walking", "SIGKILL")
-
-
-@pytest.mark.parametrize(
-    ("phase", "name"),
-    [
-        pytest.param(
-            phase, name, marks=[] if (phase, name) == QUICK else pytest.mark.slow
-        )
-        for phase in PHASES
-        for name in SIGNALS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("name", SIGNALS)
 def test_a_signal_damps_the_motors(motors, domain, phase, name):
     """However slow the machine is: nothing else would; `solo bench stop` measures."""
     assert 0.0 < measure(motors, domain, phase, name) < 1e3 * PATIENCE_S

@@ -30,7 +30,7 @@ def make(num_envs: int = 12, num_threads: int | None = None, **kwargs):
     return make_env(cfg)
 
 
-def roll_out(env: ManagerBasedRlEnv, steps: int = 60) -> tuple[torch.Tensor, ...]:
+def roll_out(env: ManagerBasedRlEnv, steps: int) -> tuple[torch.Tensor, ...]:
     """Observations, rewards and ends of a rollout with random actions."""
     env.reset(seed=5)
     seen = []
@@ -53,7 +53,10 @@ def test_our_tasks_are_known_to_mjlab():
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("play", [False, True])
+@pytest.mark.parametrize(
+    "play",
+    [False, pytest.param(True, marks=pytest.mark.slow)],  # True has all meshes.
+)
 def test_registered_tasks_run_natively_on_cpu(task, play):
     cfg = load_env_cfg(task, play=play)
     cfg.scene.num_envs = 2
@@ -87,11 +90,13 @@ def test_robots_start_on_their_platforms(env):
     assert (height < 0.06).all()
 
 
-def test_same_seed_same_bits_whatever_the_threads():
-    one, two, many = (roll_out(make(num_threads=n)) for n in (1, 2, 16))
-    for other in (two, many):
-        assert torch.equal(one[0], other[0])
-        assert torch.equal(one[1], other[1])
+@pytest.mark.parametrize(
+    ("num_threads", "steps"), [(16, 30), pytest.param(2, 60, marks=pytest.mark.slow)]
+)
+def test_same_seed_same_bits_whatever_the_threads(num_threads, steps):
+    one, other = (roll_out(make(num_threads=n), steps) for n in (1, num_threads))
+    assert torch.equal(one[0], other[0])
+    assert torch.equal(one[1], other[1])
 
 
 def test_a_broken_env_ends_its_episode_and_is_logged(env):

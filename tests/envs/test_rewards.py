@@ -109,7 +109,7 @@ def test_the_three_deviation_groups_cover_each_joint_once():
     assert sorted(sum(groups, ())) == sorted(G1.joint_names)
 
 
-def test_tracking():
+def test_tracking_falls_with_the_square_of_the_error():
     # An error of (0.3, -0.4) has the square 0.25, which over 0.5^2 gives exp(-1).
     command = tensor([0.8, 0.0, 1.0], [0.5, 0.2, 0.2])
     state = moving_at(tensor([0.5, 0.4], [0.5, 0.2]), tensor(0.0, 0.2))
@@ -156,7 +156,7 @@ def test_undesired_contacts_count_bodies_over_one_newton():
     assert mdp.undesired_contacts(env_of(force=force), "contact").tolist() == [2.0]
 
 
-def test_fly():
+def test_who_touches_nothing_flies():
     env = env_of(touching=[[False, False], [True, False], [True, True]])
     assert mdp.fly(env, "contact").tolist() == [1.0, 0.0, 0.0]
 

@@ -29,7 +29,7 @@ def term(env: ManagerBasedRlEnv, name: str) -> torch.Tensor:
     return cfg.func(env, **cfg.params)
 
 
-def test_standing_robot(env):
+def test_a_standing_robot_is_not_punished_and_carries_its_weight(env):
     env.reset()
     stand_still(env, 8)
     for name in ("fly", "undesired_contacts", "termination_penalty", "feet_stumble"):

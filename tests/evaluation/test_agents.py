@@ -15,6 +15,7 @@ from solo.errors import SoloError
 from solo.evaluation.agents import AGENTS, StandCfg, StandPolicy
 from solo.evaluation.policies import open_policy
 from solo.evaluation.rollout import Policy
+from solo.robots.build import make_entity_cfg
 from solo.robots.g1 import G1
 from solo.sim.threads import stepping_threads
 from solo.terrains.scene import TerrainSceneCfg
@@ -34,6 +35,7 @@ def env() -> Iterator[ManagerBasedRlEnv]:
         play=True,
         seed=0,
     )
+    cfg.scene.entities["robot"] = make_entity_cfg(G1, visual=False)  # Nobody looks.
     cfg.events = {k: event for k, event in cfg.events.items() if event.mode == "reset"}
     with stepping_threads():
         env = make_env(cfg)

@@ -18,7 +18,7 @@ NUM_JOINTS = 25
 @pytest.fixture(scope="module")
 def env():
     source = open_policy("stand", "g1")
-    made = make_sim_env(source, DIRECTIONS, DIRECTIONS.cells[0], 32)
+    made = make_sim_env(source, DIRECTIONS, DIRECTIONS.cells[0], len(DIRECTIONS.cells))
     yield made
     made.close()
 

@@ -66,7 +66,7 @@ def test_qualities_of_motions():
         ("algorithms/perceptive_ta_mse.py", "recon_"),
     ],
 )
-def test_losses(file, prefix):
+def test_every_loss_is_defined(file, prefix):
     source = (ROOT / "src" / "solo" / file).read_text()
     keys = set(re.findall(rf'"({prefix}\w+)"', source)) - {"amp_state_dict", "amp_cfg"}
     names = re.findall(r"names = (\(.*?\))", source)

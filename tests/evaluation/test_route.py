@@ -98,7 +98,7 @@ def walk(protocol: RouteProtocol, events: dict, num_slots: int = 4) -> RouteSumm
     return found
 
 
-def test_nobody_falls():
+def test_who_never_falls_walks_the_whole_route():
     route = walk(SHORT, {})
     assert route.distance_m == pytest.approx(3 * 130.0)
     assert route.share_walked == pytest.approx(1.0)

@@ -70,6 +70,7 @@ def test_speeds_are_the_motors():
         describe_joints(replace(G1, velocity_limits=None))
 
 
+@pytest.mark.slow
 def test_a_student_with_a_foot_view_comes_out_of_its_bundle_again(tmp_path):
     student, reconstructor = make_networks(foot_view_cfg=make_foot_view_cfg(G1))
     path = tmp_path / "policy.onnx"

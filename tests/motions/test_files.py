@@ -227,7 +227,7 @@ def write_npz(path: Path, content: dict) -> Path:
     return path
 
 
-def test_mjlab_npz(clip, mjlab_content, tmp_path):
+def test_an_npz_of_mjlab_is_the_clip_it_was_made_of(clip, mjlab_content, tmp_path):
     found = load_clip(write_npz(tmp_path / "motion.npz", mjlab_content), G1)
     assert_equal(found, clip, atol=1e-6)
     assert (found.name, found.fps) == ("motion", 50.0)

@@ -56,8 +56,8 @@ def to_onnx(model, path) -> onnxruntime.InferenceSession:
 @pytest.mark.parametrize(
     ("role", "mirror", "options", "feet"),
     [
-        ("teacher", None, {}, None),
-        ("teacher", MIRROR, {}, None),
+        pytest.param("teacher", None, {}, None, marks=pytest.mark.slow),
+        pytest.param("teacher", MIRROR, {}, None, marks=pytest.mark.slow),
         ("teacher", MIRROR, OPTIONS, FEET),
         ("critic", None, {}, None),
     ],
@@ -79,7 +79,10 @@ def test_feed_forward_exports_equal_the_model(role, mirror, options, feet, tmp_p
             np.testing.assert_allclose(np.asarray(found), expected.numpy(), atol=1e-5)
 
 
-@pytest.mark.parametrize(("mirror", "hidden"), [(None, 7), (MIRROR, 14)])
+@pytest.mark.parametrize(
+    ("mirror", "hidden"),
+    [pytest.param(None, 7, marks=pytest.mark.slow), (MIRROR, 14)],
+)
 def test_student_exports_equal_the_model_over_an_episode_and_after_reset(
     mirror, hidden, tmp_path
 ):

@@ -28,7 +28,7 @@ def view() -> FootView:
 
 def test_feet_are_where_mujoco_has_them(view):
     """Random joints, base tilted by up to 0.5 rad and turned."""
-    model = build_spec(G1).compile()
+    model = build_spec(G1, visual=False).compile()
     data = mujoco.MjData(model)
     rng = np.random.default_rng(0)
     default = np.array(G1.joint_values(G1.default_joint_pos))

@@ -400,7 +400,14 @@ def learn_on(algorithm: Any, env: TinyPerceptiveEnv, obs: TensorDict) -> TensorD
     return obs
 
 
-@pytest.mark.parametrize("warm_up_iterations", [0, 2, 4])
+@pytest.mark.parametrize(
+    "warm_up_iterations",
+    [
+        pytest.param(0, marks=pytest.mark.slow),
+        2,
+        pytest.param(4, marks=pytest.mark.slow),
+    ],
+)
 def test_going_on_from_a_checkpoint_gives_the_same_bits(warm_up_iterations):
     env = TinyPerceptiveEnv()
     learner = warm_up(warm_up_iterations)

@@ -11,7 +11,7 @@ from mjlab.utils.string import resolve_expr
 
 from solo.errors import SoloError
 from solo.robots import get_robot
-from solo.robots.build import build_spec, check_joint_order, make_entity_cfg
+from solo.robots.build import check_joint_order
 from solo.robots.g1 import G1
 from solo.robots.view import self_view_w, standing_pose
 
@@ -19,6 +19,12 @@ from solo.robots.view import self_view_w, standing_pose
 @pytest.fixture(scope="module")
 def g1() -> tuple[mujoco.MjModel, mujoco.MjData]:
     return standing_pose(G1)
+
+
+@pytest.fixture(scope="module")
+def full() -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """With the meshes, which take a second to compile."""
+    return standing_pose(G1, visual=True)
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +115,8 @@ def test_soles_touch_the_ground_at_base_height(g1):
     assert max(lowest) < 1.1e-3
 
 
-def test_sole_spheres_end_where_the_real_sole_ends():
-    model = build_spec(G1).compile()
+def test_sole_spheres_end_where_the_real_sole_ends(full):
+    model, _ = full
     mesh = model.mesh("left_ankle_roll_link")
     geom = next(i for i in range(model.ngeom) if model.geom_dataid[i] == mesh.id)
     rotation = np.zeros(9)
@@ -139,17 +145,16 @@ def test_only_the_lean_set_collides_and_never_with_itself(g1):
         assert model.geom_priority[i] == int(is_sole)
 
 
-def test_visual_geoms_do_not_change_physics(g1):
-    lean, _ = g1
-    full = Entity(make_entity_cfg(G1, visual=True)).spec.compile()
+def test_visual_geoms_do_not_change_physics(g1, full):
+    (lean, _), (full, _) = g1, full
     assert full.nmesh == 35
     assert lean.nmesh == 0
     np.testing.assert_array_equal(full.body_mass, lean.body_mass)
     np.testing.assert_array_equal(full.body_inertia, lean.body_inertia)
 
 
-def test_self_view_capsules_cover_the_meshes_of_their_links():
-    model, data = standing_pose(G1, visual=True)
+def test_self_view_capsules_cover_the_meshes_of_their_links(full):
+    model, data = full
     for capsule, (start, end, radius) in zip(
         G1.self_view, self_view_w(G1, data), strict=True
     ):

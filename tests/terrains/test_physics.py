@@ -127,12 +127,12 @@ def sample_points(
 def test_balls_rest_on_the_surface_of_every_variant(
     scene: TerrainScene, direct: bool
 ) -> None:
-    points = [sample_points(scene, c, 30, seed=0) for c in range(len(VARIANTS))]
+    points = [sample_points(scene, c, 15, seed=0) for c in range(len(VARIANTS))]
     x, y = (np.concatenate(axis) for axis in zip(*points, strict=True))
     rest_m = drop_balls(scene, x, y, direct)
     np.testing.assert_allclose(rest_m, scene.grid.surface_at(x, y), atol=0.01)
     is_level = np.ptp(heights_around(scene, x, y, reach=1), axis=(1, 2)) == 0
-    assert is_level.sum() > 300
+    assert is_level.sum() > 150
     np.testing.assert_allclose(
         rest_m[is_level], scene.grid.height_at(x, y)[is_level], atol=0.005
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,24 +76,34 @@ def make_page(
     for section in sections:
         for head in section.headlines:
             groups.setdefault((section.anchor, head.what), []).append(head)
+    html = (
+        _templates()
+        .get_template("page.html")
+        .render(
+            title=title,
+            version=__version__,
+            made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            verdict=verdict([head for heads in groups.values() for head in heads]),
+            groups=[(anchor, heads) for (anchor, _), heads in groups.items()],
+            sections=sections,
+            files=files,
+            unfinished=unfinished,
+            num_colours=ui.NUM_COLOURS,
+        )
+    )
+    html = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", html)
+    return Page(html, files, sections, unfinished)
+
+
+@functools.cache
+def _templates() -> Environment:
+    """The templates, compiled once for all pages of a process."""
     environment = Environment(
         loader=PackageLoader("solo.report"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["soft"] = _soften
-    html = environment.get_template("page.html").render(
-        title=title,
-        version=__version__,
-        made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        verdict=verdict([head for heads in groups.values() for head in heads]),
-        groups=[(anchor, heads) for (anchor, _), heads in groups.items()],
-        sections=sections,
-        files=files,
-        unfinished=unfinished,
-        num_colours=ui.NUM_COLOURS,
-    )
-    html = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", html)
-    return Page(html, files, sections, unfinished)
+    return environment
 
 
 def _soften(name: str) -> Markup:

@@ -276,7 +276,7 @@ def make_foot_view_cfg(robot: RobotCfg) -> dict[str, Any]:
     Raises:
         SoloError: A body of a leg has not exactly one joint that the policy controls.
     """
-    model = build_spec(robot).compile()
+    model = build_spec(robot, visual=False).compile()
     default = robot.joint_values(robot.default_joint_pos)
     legs = []
     for foot in robot.feet:
@@ -354,7 +354,8 @@ def mirror_of_robot(robot: RobotCfg, stage: Stage = "student") -> MirrorMaps:
     Raises:
         SoloError: Robot or default pose are not symmetric.
     """
-    joints = joint_mirror(build_spec(robot).compile(), robot.joint_names)
+    model = build_spec(robot, visual=False).compile()
+    joints = joint_mirror(model, robot.joint_names)
     default = robot.joint_values(robot.default_joint_pos)
     check_pose(joints, torch.tensor(default))
     groups = make_observations(robot, stage)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -11,12 +14,18 @@ from solo.bench.recon import StepExport, export_onnx
 from tests.reconstruction.networks.helpers import NAMES, make_tiny, make_windows
 
 
+def slow_but_for(quick: tuple[str, ...], names: Sequence[str]) -> list[Any]:
+    """Names to parametrise with; an export takes a second, and variants share parts."""
+    slow = pytest.mark.slow
+    return [n if n in quick else pytest.param(n, marks=slow) for n in names]
+
+
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_but_for(("start_evidence", "dpl"), NAMES))
 def test_windows_in_onnx_equal_the_model(name, tmp_path):
     model = make_tiny(name).eval()
     path = tmp_path / "window.onnx"
@@ -34,7 +43,9 @@ def test_windows_in_onnx_equal_the_model(name, tmp_path):
                 )
 
 
-@pytest.mark.parametrize("name", ["start_memory", "dpl_memory"])
+@pytest.mark.parametrize(
+    "name", slow_but_for(("start_memory",), ["start_memory", "dpl_memory"])
+)
 def test_the_memory_in_onnx_lasts_as_the_models(name, tmp_path):
     model = make_tiny(name).eval()
     path = tmp_path / "memory.onnx"
@@ -53,7 +64,7 @@ def test_the_memory_in_onnx_lasts_as_the_models(name, tmp_path):
             )
 
 
-@pytest.mark.parametrize("name", ["qr", "qr_evidence"])
+@pytest.mark.parametrize("name", slow_but_for(("qr_evidence",), ["qr", "qr_evidence"]))
 def test_streaming_in_onnx_equals_the_model_over_two_episodes(name, tmp_path):
     model = make_tiny(name).eval()
     path = tmp_path / "stream.onnx"

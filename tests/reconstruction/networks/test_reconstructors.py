@@ -234,14 +234,10 @@ def test_loss_of_a_hand_made_batch():
         reconstruction_loss(outputs, torch.zeros(1, 2, 2), velocity)
 
 
-PAPERS = ("qr", "start", "dpl")
-"""The others are variants of these."""
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in PAPERS else pytest.mark.slow)
+        pytest.param(name, marks=[] if name == "start" else pytest.mark.slow)
         for name in NAMES
     ],
 )

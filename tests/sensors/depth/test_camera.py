@@ -104,7 +104,7 @@ def test_without_walls_a_riser_is_the_ramp_of_physics():
     assert depth[CENTRE] == pytest.approx(1.0 - 0.0125 + 0.025 / 80, abs=1e-4)
 
 
-def test_single_stair():
+def test_a_single_stair_is_three_planes():
     """A step of 0.2 m at x = 0.5 seen from x = 0, z = 1, 45 deg down.
 
     The optical axis falls 1 m per metre: it is at z = 0.5 over the edge and meets the
