@@ -64,6 +64,21 @@ def test_half_a_patch_promotes(env):
     assert (levels == 2).all()
 
 
+def test_the_hardest_level_is_solved_in_the_upper_half_again(env, monkeypatch):
+    """Of 64 restarts anywhere, none below level 2 would be chance of one in 2^64."""
+    terrain = grid_terrain(env)
+    monkeypatch.setattr(terrain.cfg, "restart_level", 2)
+    levels = set_levels(env, LEVELS - 1)
+    end_episode(env, 4.2)
+    assert set(levels.tolist()) == {2, 3}
+    assert terrain.terrain_origins is not None
+    expected = terrain.terrain_origins[levels, terrain.terrain_types]
+    assert torch.equal(terrain.env_origins, expected)
+    set_levels(env, 1)
+    end_episode(env, 4.2)
+    assert (terrain.terrain_levels == 2).all()
+
+
 @pytest.mark.parametrize(
     ("away_m", "beyond_m", "is_over"),
     [

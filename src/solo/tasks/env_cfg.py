@@ -93,6 +93,7 @@ def make_stage_env_cfg(
     }
     cfg.scene.terrain.weights = dict(terrain_weights or of_profile)
     cfg.scene.terrain.max_init_terrain_level = profile.max_init_level
+    cfg.scene.terrain.restart_level = profile.restart_level
     if profile.end_beyond_patch_m is not None and stage == "teacher":
         cfg.terminations["left_patch"] = TerminationTermCfg(
             func=mdp.left_patch,

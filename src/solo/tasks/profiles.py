@@ -255,6 +255,9 @@ class Profile:
     """Physics step in seconds, and steps per control step."""
     max_init_level: int = 5
     """Highest terrain level at the start of training; not stated in the paper."""
+    restart_level: int = 0
+    """Lowest terrain level to which a robot that has solved the hardest one is sent;
+    not stated in the paper."""
     mirror: bool = False
     """Whether the teacher also learns from the mirror image of each sample."""
     symmetric_teacher: bool = False
@@ -381,6 +384,7 @@ LAPTOP = Profile(
     symmetric_teacher=True,
     symmetric=True,
     max_init_level=0,
+    restart_level=5,
     extra_motions=True,
     terrain_weights={"gap": 2.5, "stones_aligned": 3.0, "stones_staggered": 2.5},
     holes=HolesCfg(),
