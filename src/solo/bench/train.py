@@ -18,6 +18,7 @@ from solo.cpu import keep_freed_memory, onednn_linear
 from solo.envs.make import make_env
 from solo.motions.library import MotionLibrary
 from solo.progress import make_progress
+from solo.reconstruction.networks.attention_kernel import fast_small_heads
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.stages.runner import Runner, VecEnv
@@ -62,7 +63,12 @@ def _bench_stage(
         # Most of the stage comes after the warm-up, which estimates nothing.
         learning["reconstruction"]["learner"]["warm_up_iterations"] = 0
     env = make_env(make_stage_env_cfg(robot, stage, profile, motions), cfg.device)
-    with tempfile.TemporaryDirectory() as folder, _quiet(), onednn_linear():
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _quiet(),
+        onednn_linear(),
+        fast_small_heads(),
+    ):
         runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
         if isinstance(runner.alg, TaMse):
             runner.alg.load_teacher(runner.alg.teacher.state_dict())
