@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -76,7 +77,7 @@ class _Attention(torch.autograd.Function):
         out = query.new_empty(batch, num, heads, HEAD).transpose(1, 2)
         log_sum = query.new_empty(batch, heads, num)
         tensors = (query, key, value, out, log_sum)
-        _forward(*_arrays(tensors), LANES)
+        _forward(LANES, *(_array(t) for t in tensors))
         ctx.save_for_backward(*tensors)
         return out
 
@@ -90,13 +91,13 @@ class _Attention(torch.autograd.Function):
         )
         tensors = (query, key, value, out, log_sum, gradient)
         gradients = (by_query, by_key, by_value)
-        _backward(*_arrays((*tensors, *gradients)), LANES)
+        _backward(LANES, *(_array(t) for t in (*tensors, *gradients)))
         return gradients
 
 
-def _arrays(tensors: tuple[torch.Tensor, ...]) -> list[np.ndarray]:
+def _array(tensor: torch.Tensor) -> Any:
     """The same memory."""
-    return [tensor.detach().numpy() for tensor in tensors]
+    return tensor.detach().numpy()
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")
@@ -183,7 +184,7 @@ def _add_sums(weights, lanes, out):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
-def _forward(query, key, value, out, log_sum, lanes):
+def _forward(lanes, query, key, value, out, log_sum):
     """The lanes are queries; ``lanes`` is LANES, unknown when this is compiled."""
     batch, heads, num, _ = query.shape
     tokens = key.shape[2]
@@ -220,7 +221,7 @@ def _forward(query, key, value, out, log_sum, lanes):
 
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def _backward(
-    query, key, value, out, log_sum, gradient, by_query, by_key, by_value, lanes
+    lanes, query, key, value, out, log_sum, gradient, by_query, by_key, by_value
 ):
     """The lanes are tokens; ``lanes`` as in `_forward`."""
     batch, heads, num, _ = query.shape
