@@ -85,7 +85,8 @@ def _bench_stage(
     )
     env = make_env(env_cfg, cfg.device)
     with (
-        tempfile.TemporaryDirectory() as folder,
+        # The writer of the curves may still be writing when the folder goes.
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         _quiet(),
         onednn_linear(),
         fast_small_heads(),
