@@ -113,4 +113,6 @@ def _forward(self: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     if x.dim() < 2 or x.dtype is not torch.float32 or x.device.type != "cpu":
         return nn.functional.linear(x, self.weight, self.bias)
     rows = x.flatten(0, -2)
-    return OneDnnLinear.apply(rows, self.weight, self.bias).unflatten(0, x.shape[:-1])
+    out = OneDnnLinear.apply(rows, self.weight, self.bias)
+    # As torch.matmul has it: a ReLU in place on a view would copy its gradient twice.
+    return torch.ops.aten._unsafe_view(out, (*x.shape[:-1], len(self.weight)))

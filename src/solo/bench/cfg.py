@@ -64,7 +64,10 @@ class DepthBenchCfg:
 
 @dataclass(frozen=True)
 class TrainBenchCfg:
-    """Measure training end to end: steps per second, and where the time goes."""
+    """Measure training end to end: steps per second, and where the time goes.
+
+    Under torchrun, as `solo train`, it measures one stage in all processes together.
+    """
 
     profile: str = "laptop"
     """paper, reduced, laptop or smoke."""
@@ -73,11 +76,14 @@ class TrainBenchCfg:
     again with each objective, to compare TA-MSE with MSE+PPO."""
     stages: tuple[Stage, ...] = ("teacher", "student", "perceptive")
     """Stages to measure."""
+    num_envs: int | None = None
+    """Environments per process; the profile's if omitted."""
     device: str = "cpu"
     """cpu or cuda:0."""
 
     def __post_init__(self) -> None:
         check_number("iterations", self.iterations, 1)
+        check_number("num_envs", self.num_envs, 1)
 
 
 @dataclass(frozen=True)

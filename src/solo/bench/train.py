@@ -6,7 +6,7 @@ import contextlib
 import io
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ from solo.algorithms.ta_mse import TaMse
 from solo.bench.cfg import Stage, TrainBenchCfg
 from solo.cpu import keep_freed_memory, onednn_linear
 from solo.envs.make import make_env
+from solo.errors import SoloError
 from solo.motions.library import MotionLibrary
 from solo.progress import make_progress
+from solo.reconstruction.networks.attention_kernel import fast_small_heads
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
+from solo.stages.processes import leave_processes, read_processes, take_cores
 from solo.stages.runner import Runner, VecEnv
 from solo.tasks.agent_cfg import make_agent_cfg, make_io, with_camera
 from solo.tasks.env_cfg import make_motions, make_stage_env_cfg
@@ -34,11 +37,23 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
     same.
 
     Returns:
-        For each stage the environment steps per second and the shares of rollout,
-        learning and everything else (logging, checkpoints). For the student also what
-        TA-MSE costs more than MSE+PPO, as a share of an iteration.
+        For each stage the environment steps per second of all processes, and the
+        shares of rollout, learning and everything else (logging, checkpoints) in this
+        one. For the student also what TA-MSE costs more than MSE+PPO, as a share of an
+        iteration.
+
+    Raises:
+        SoloError: Several processes are to measure several stages.
     """
+    processes = read_processes()
+    if processes.world_size > 1 and len(cfg.stages) > 1:
+        raise SoloError(
+            f"{processes.world_size} processes measure one stage at a time, not "
+            f"{len(cfg.stages)}. Give one, e.g. --stages perceptive."
+        )
+    cfg = replace(cfg, device=processes.device(cfg.device))
     if cfg.device == "cpu":
+        take_cores(processes)
         keep_freed_memory()
     robot, profile = get_robot("g1"), get_profile(cfg.profile)
     motions = make_motions(robot, cfg.device, profile.extra_motions)
@@ -46,7 +61,10 @@ def bench_train(cfg: TrainBenchCfg) -> dict[str, Any]:
     with make_progress() as progress:
         task = progress.add_task("stages", total=len(cfg.stages))
         for stage in cfg.stages:
-            result[stage] = _bench_stage(robot, stage, cfg, motions)
+            try:
+                result[stage] = _bench_stage(robot, stage, cfg, motions)
+            finally:
+                leave_processes()
             progress.advance(task)
     return result
 
@@ -61,8 +79,18 @@ def _bench_stage(
         robot = with_camera(robot, make_io(robot, profile))
         # Most of the stage comes after the warm-up, which estimates nothing.
         learning["reconstruction"]["learner"]["warm_up_iterations"] = 0
-    env = make_env(make_stage_env_cfg(robot, stage, profile, motions), cfg.device)
-    with tempfile.TemporaryDirectory() as folder, _quiet(), onednn_linear():
+    processes = read_processes()
+    env_cfg = make_stage_env_cfg(
+        robot, stage, profile, motions, num_envs=cfg.num_envs, seed=processes.rank
+    )
+    env = make_env(env_cfg, cfg.device)
+    with (
+        # The writer of the curves may still be writing when the folder goes.
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        _quiet(),
+        onednn_linear(),
+        fast_small_heads(),
+    ):
         runner = Runner(VecEnv(env), learning, str(Path(folder)), cfg.device)
         if isinstance(runner.alg, TaMse):
             runner.alg.load_teacher(runner.alg.teacher.state_dict())
@@ -82,14 +110,15 @@ def _bench_stage(
         extra = _ta_mse_extra_cost(runner, cfg.iterations) if stage == "student" else {}
     env.close()
     collect_s, learn_s = torch.tensor(times[: cfg.iterations]).sum(dim=0).tolist()
-    num_steps = cfg.iterations * env.num_envs * learning["num_steps_per_env"]
+    num_envs = env.num_envs * processes.world_size
+    num_steps = cfg.iterations * num_envs * learning["num_steps_per_env"]
     return {
         "env_steps_per_s": num_steps / seconds,
         "share_rollout": collect_s / seconds,
         "share_learning": learn_s / seconds,
         "share_other": 1.0 - (collect_s + learn_s) / seconds,
         "seconds_per_iteration": seconds / cfg.iterations,
-        "num_envs": env.num_envs,
+        "num_envs": num_envs,
         "iterations": cfg.iterations,
         **extra,
     }

@@ -53,9 +53,11 @@ class BenchTrain(TrainBenchCfg, Verb):
     def run(self) -> dict[str, Any]:
         say_loading()
         from solo.bench.train import bench_train
+        from solo.stages.processes import read_processes
 
         result = bench_train(replace(self, device=pick_device(self.device)))
-        _print_columns("measurement", {name: result[name] for name in self.stages})
+        if read_processes().is_first:
+            _print_columns("measurement", {name: result[name] for name in self.stages})
         return {"kind": "bench train", **result}
 
 

@@ -27,6 +27,7 @@ from solo.progress import make_progress
 from solo.reconstruction.cfg import FitCfg
 from solo.reconstruction.data.windows import WindowSet
 from solo.reconstruction.networks import RECONSTRUCTORS, make_reconstructor
+from solo.reconstruction.networks.attention_kernel import fast_small_heads
 from solo.reconstruction.networks.dense import DenseReconstructor
 from solo.reconstruction.networks.interface import State
 from solo.reconstruction.update import Batch, cosine, make_optimizer, update
@@ -251,7 +252,7 @@ def fit(
     state = _begin(cfg, recording, output, resume, factory)
     end = min(cfg.updates, stop_after or cfg.updates)
     saved = time.monotonic()
-    with make_progress() as progress, onednn_linear():
+    with make_progress() as progress, onednn_linear(), fast_small_heads():
         task = progress.add_task(
             f"training {cfg.method}", total=cfg.updates, completed=state.update
         )

@@ -90,9 +90,9 @@ def make_optimizer(
     learning_rate: float = LEARNING_RATE,
     weight_decay: float = WEIGHT_DECAY,
 ) -> torch.optim.Optimizer:
-    """AdamW; `update` sets the learning rate."""
+    """AdamW in one pass over all parameters; `update` sets the learning rate."""
     return torch.optim.AdamW(
-        model.parameters(), lr=learning_rate, weight_decay=weight_decay
+        model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
     )
 
 

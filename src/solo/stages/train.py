@@ -26,6 +26,7 @@ from solo.envs.observations_cfg import Stage
 from solo.errors import SoloError
 from solo.files import written_aside
 from solo.motions.library import MotionLibrary
+from solo.reconstruction.networks.attention_kernel import fast_small_heads
 from solo.robots import get_robot
 from solo.robots.robot_cfg import RobotCfg
 from solo.runs import open_run
@@ -322,7 +323,7 @@ def _learn(plan: _Plan, env: Any, clip_interval: int | None) -> dict[str, Any]:
     left = plan.agent.max_iterations - runner.current_learning_iteration
     stopped = False
     try:
-        with _stoppable(), onednn_linear():
+        with _stoppable(), onednn_linear(), fast_small_heads():
             runner.learn(left)
     except KeyboardInterrupt:
         stopped = True

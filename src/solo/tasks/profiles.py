@@ -321,7 +321,7 @@ LAPTOP = Profile(
         iterations=3000,
         desired_kl=0.02,
         init_std=0.8,
-        max_std=((0.0, 0.8), (1.5e6, 0.5), (4e6, 0.35), (12e6, 0.2), (20e6, 0.13)),
+        max_std=((0.0, 0.8), (1.5e6, 0.5), (4e6, 0.35), (12e6, 0.25), (40e6, 0.2)),
         # As many updates as in two passes over four, in two thirds of the time.
         epochs=1,
         mini_batches=8,

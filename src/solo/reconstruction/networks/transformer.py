@@ -9,10 +9,15 @@ left out: a policy for one robot is then made of matrices, see `solo.export.grap
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
+
+attend: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+attend = scaled_dot_product_attention
+"""Trainings on a CPU put another one here, see `attention_kernel`."""
 
 
 class Attention(nn.Module):
@@ -47,7 +52,7 @@ class Attention(nn.Module):
             What each query found [B, Q, D].
         """
         query, key, value = self._split(queries, memory)
-        found = scaled_dot_product_attention(query, key, value)  # [B, heads, Q, d]
+        found = attend(query, key, value)  # [B, heads, Q, d]
         return self.output(found.transpose(-3, -2).flatten(-2))
 
     def weights(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
