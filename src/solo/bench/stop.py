@@ -208,9 +208,10 @@ def _drive(wanted: str, domain: int) -> None:
     from solo.deploy.drivers.g1_dds import G1Cfg, G1Robot
     from solo.deploy.observation import Observation
     from solo.deploy.phase import Phase
+    from solo.deploy.recorder import Snapshot
     from solo.deploy.runtime import RuntimeCfg
     from solo.deploy.safety import SafetyCfg
-    from solo.deploy.session import Session
+    from solo.deploy.session import run_session
 
     path = shipped_bundle()
     if path is None:
@@ -242,10 +243,9 @@ def _drive(wanted: str, domain: int) -> None:
             wish = super().read(now)
             return replace(wish, time_s=now - 1.0) if is_lost else wish
 
-    def on_tick() -> None:
-        assert session.runtime is not None
-        is_held = "stale_command" in (fault.name for fault in session.runtime.faults)
-        now = "hold" if is_held else session.runtime.phase.name.lower()
+    def on_tick(tick: Snapshot) -> None:
+        is_held = "stale_command" in (fault.name for fault in tick.faults)
+        now = "hold" if is_held else tick.phase.name.lower()
         if now == wanted and now not in seen:
             assert robot.publisher is not None
             print(now, robot.publisher.pid, flush=True)
@@ -256,12 +256,8 @@ def _drive(wanted: str, domain: int) -> None:
         min_rate=0.0,
     )  # fmt: skip
     stand_up_s = NEVER_S if wanted == "stand_up" else 0.5
-    session = Session(
-        contract, DefaultPose(), robot, None,
-        Script(),
-        RuntimeCfg(start=Phase.DAMPING, stand_up_s=stand_up_s, safety=safety),
-    )  # fmt: skip
-    session.run(on_tick=on_tick)
+    cfg = RuntimeCfg(start=Phase.DAMPING, stand_up_s=stand_up_s, safety=safety)
+    run_session(contract, DefaultPose(), robot, None, Script(), cfg, on_tick=on_tick)
 
 
 if __name__ == "__main__":

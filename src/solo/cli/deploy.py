@@ -18,6 +18,7 @@ from solo.errors import SoloError, check_number
 if TYPE_CHECKING:
     from solo.deploy.bundle.load import Bundle
     from solo.deploy.contract import Contract
+    from solo.deploy.recorder import Snapshot
     from solo.deploy.runtime import RuntimeCfg
 
 Scene = Literal["flat", "stairs"]
@@ -137,7 +138,7 @@ class Deploy(Verb):
         from solo.deploy.dashboard.publisher import Dashboard
         from solo.deploy.phase import Phase
         from solo.deploy.runtime import RuntimeCfg
-        from solo.deploy.session import Announcer, Session
+        from solo.deploy.session import Announcer, run_session
 
         contract, is_real = bundle.contract, self.robot == "g1"
         start = Phase.DAMPING if is_real else Phase.IDLE
@@ -148,11 +149,6 @@ class Deploy(Verb):
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="solo-"))
             robot = self._robot(bundle, Path(folder))
-            session = Session(
-                contract, bundle.policy, robot, self._camera(contract, plan, robot),
-                self._operator(plan, robot, cfg), cfg, self.faults, self.log,
-                self.realtime,
-            )  # fmt: skip
             if self.dashboard:
                 _, *attention = bundle.metadata["graph"]["outputs"]["attention"]
                 page = Dashboard(
@@ -166,13 +162,16 @@ class Deploy(Verb):
             announcer = Announcer()
             stack.callback(announcer.close)
 
-            def show() -> None:
-                assert session.runtime is not None
-                announcer.see(session.runtime.snapshot)
+            def show(tick: Snapshot) -> None:
+                announcer.see(tick)
                 if page is not None:
-                    page.put(session.runtime.snapshot)
+                    page.put(tick)
 
-            result = session.run(ticks, show)
+            result = run_session(
+                contract, bundle.policy, robot, self._camera(contract, plan, robot),
+                self._operator(plan, robot, cfg), cfg, self.faults, self.log,
+                self.realtime, ticks, show,
+            )  # fmt: skip
         for name, count in result["faults"].items():
             print(f"fault {name}: {count} times")
         print(

@@ -143,19 +143,16 @@ class Runtime:
         return self._ramp_s >= self.cfg.stand_up_s
 
     def run(
-        self, max_ticks: int | None = None, on_tick: Callable[[], None] | None = None
+        self,
+        max_ticks: int | None = None,
+        on_tick: Callable[[Snapshot], None] | None = None,
     ) -> dict[str, Any]:
-        """Run until stopped; damps at the end, also after an error.
-
-        Args:
-            max_ticks: End after so many ticks.
-            on_tick: Called after each tick, in the loop's thread.
-        """
+        """Run until stopped; damps at the end, also after an error."""
 
         def tick(now: float) -> bool:
             go_on = self.tick(now)
             if on_tick is not None:
-                on_tick()
+                on_tick(self.snapshot)
             return go_on
 
         gc.collect()
