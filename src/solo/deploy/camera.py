@@ -43,14 +43,7 @@ of one camera differ was not looked at: no device was there.
 def check_intrinsics(
     cfg: DepthContract, fx: float, fy: float, cx: float, cy: float
 ) -> None:
-    """Compare a camera with the one of training.
-
-    Args:
-        cfg: The camera of training.
-        fx: Horizontal focal length, pixels.
-        fy: Vertical focal length.
-        cx: Column of the optical axis; pixel ``i`` covers ``[i, i + 1)``.
-        cy: Row of the optical axis.
+    """Compare a camera, in pixels, with the one of training.
 
     Raises:
         SoloError: The image would show things in other places.
@@ -93,9 +86,6 @@ class DepthProcessor:
         """Nearest raw pixel at the centre of each output pixel, [output H, output W].
 
         A frame that already has the output size (from a simulation or a log) passes.
-
-        Raises:
-            SoloError: The frame has neither the raw nor the output size.
         """
         cfg = self.cfg
         if depth_mm.shape == (cfg.output_height, cfg.output_width):

@@ -116,11 +116,7 @@ class Contract:
 def reorder(
     names: tuple[str, ...], wanted: tuple[str, ...], robot: str
 ) -> tuple[int, ...]:
-    """Index in ``names`` of each joint in ``wanted``.
-
-    Raises:
-        SoloError: The robot does not have one of the joints.
-    """
+    """Index in ``names`` of each joint in ``wanted``."""
     missing = [name for name in wanted if name not in names]
     if missing:
         raise SoloError(

@@ -57,11 +57,8 @@ def assemble(
 ) -> np.ndarray:
     """Proprioception [9 + 3 * joints], float32.
 
-    Args:
-        state: What the robot measured.
-        command: Velocity command vx, vy, wz [3]; heading frame, m/s and rad/s.
-        last_action: Action of the previous tick as the policy gave it [joints].
-        joints: Default pose and order.
+    The command is vx, vy, wz in the heading frame, m/s and rad/s; the last action is
+    what the policy gave in the tick before.
     """
     return np.concatenate(
         [
@@ -148,11 +145,7 @@ class Observer:
     ) -> Observation:
         """The observation of this control step; call it once per step.
 
-        Args:
-            state: What the robot measured.
-            image: The newest image; not looked at if the policy is blind.
-            command: Velocity command vx, vy, wz [3].
-            last_action: Action of the previous step [joints].
+        A blind policy's has no image.
         """
         proprioception = assemble(state, command, last_action, self.contract.joints)
         if not self.contract.needs_depth or image is None:

@@ -28,11 +28,9 @@ from solo.errors import SoloError
 
 
 def most_severe(pressed: Iterable[Request], held: Iterable[Request]) -> Request:
-    """What the operator asks for.
+    """What the operator asks for, by buttons that went down since the last read.
 
-    Args:
-        pressed: Requests whose buttons went down since the last read.
-        held: Requests whose buttons are down now; only damp and stop count.
+    Of those that are only held, damp and stop count.
     """
     lasting = (request for request in held if request >= Request.DAMP)
     return max((*pressed, *lasting), default=Request.NONE)

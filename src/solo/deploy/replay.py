@@ -37,11 +37,6 @@ class Recording:
     name = "replay"
 
     def __init__(self, folder: Path, contract: Contract) -> None:
-        """Load a log.
-
-        Raises:
-            SoloError: It is no log, or one of other joints or another rate.
-        """
         self.meta, self.records = read_log(folder, contract)
         self.contract, self.commands = contract, list[JointCommand]()
         self._processor = DepthProcessor(contract.depth)
@@ -147,13 +142,7 @@ class ReplayResult:
 def replay(
     recording: Recording, policy: Policy, cfg: RuntimeCfg | None = None
 ) -> ReplayResult:
-    """Run the whole log through the runtime.
-
-    Args:
-        recording: The log.
-        policy: The policy to try.
-        cfg: Settings of the runtime; the start phase is the log's.
-    """
+    """Run the whole log through the runtime; it begins in the log's start phase."""
     recording.start()
     runtime = Runtime(
         recording.contract,

@@ -93,17 +93,7 @@ class Runtime:
         cfg: RuntimeCfg | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        """Prepare a run; nothing moves yet.
-
-        Args:
-            contract: What the policy was trained with.
-            robot: The robot, already started.
-            policy: The policy.
-            operator: Who steers, already started.
-            depth: Where images come from; None for a blind policy.
-            cfg: Settings.
-            recorder: Keeps the records; one without files if None.
-        """
+        """Prepare a run with devices that are started; nothing moves yet."""
         self.contract, self.robot, self.policy = contract, robot, policy
         self.operator, self.depth, self.cfg = operator, depth, cfg or RuntimeCfg()
         self.phase = self.cfg.start

@@ -64,12 +64,9 @@ def run_session(
         on_tick: Called after each tick, in the loop's thread; it must be quick.
 
     Returns:
-        How the run went: the phase it ended in, faults, deadline accounting with
-        the causes of late ticks, memory at start, middle and end, depth frames, the
-        signal that ended it.
-
-    Raises:
-        SoloError: A device or a folder cannot be used.
+        How the run went: the phase it ended in, faults, deadline accounting with the
+        causes of late ticks, memory at start, middle and end, depth frames, the signal
+        that ended it.
     """
     cfg, memory = cfg or RuntimeCfg(), MemoryLog()
 

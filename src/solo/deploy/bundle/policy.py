@@ -54,10 +54,7 @@ class BundlePolicy:
     ) -> None:
         """Take a session over.
 
-        Args:
-            session: Session of the graph.
-            outputs: Its outputs: actions, height_map, velocity, attention, and the
-                state, where ``x_out`` becomes ``x_in`` of the next step.
+        Of its outputs, ``x_out`` becomes ``x_in`` of the next step.
         """
         self.session = session
         self.view: PolicyView | None = None
@@ -79,11 +76,7 @@ class BundlePolicy:
         self._state = dict(self._zeros)
 
     def step(self, observation: Observation) -> np.ndarray:
-        """Action [joints] of one control step.
-
-        Raises:
-            SoloError: There is no depth image.
-        """
+        """Action [joints] of one control step."""
         if observation.depth is None or observation.depth_window is None:
             raise SoloError("The policy needs a depth image and was given none.")
         feed = dict(self._state)
@@ -112,12 +105,8 @@ def make_session(
 ) -> onnxruntime.InferenceSession:
     """Load a graph.
 
-    Args:
-        graph: The ONNX model.
-        sha256: Its checksum; names the folder of compiled engines.
-        provider: Key of `PROVIDERS`.
-        threads: Threads of the CPU. One leaves the other cores to camera and robot.
-        cache: Folder of TensorRT's compiled engines; one in the user's cache if None.
+    One thread leaves the other cores to camera and robot. The checksum names the folder
+    of compiled engines, which is in ``cache``, or in the user's cache.
 
     Raises:
         SoloError: There is no such provider here, or it does not take the graph.
@@ -151,11 +140,7 @@ def make_session(
 
 
 def check_provider(provider: str) -> None:
-    """Refuse a provider that this onnxruntime was built without.
-
-    Raises:
-        SoloError: It is not there.
-    """
+    """Refuse a provider that this onnxruntime was built without."""
     there = onnxruntime.get_available_providers()
     if PROVIDERS[provider] not in there:
         names = [name for name, full in PROVIDERS.items() if full in there]
@@ -235,10 +220,7 @@ def observations(
 ) -> Iterator[tuple[bool, Observation]]:
     """What the runtime would show a policy: whether an episode begins, and the rest.
 
-    Args:
-        inputs: See `pack_golden`.
-        resets: Steps at which an episode begins.
-        contract: What the policy was trained with.
+    Inputs and resets are those of `pack_golden`.
     """
     observer, processor = Observer(contract), DepthProcessor(contract.depth)
     for step, (depth_mm, vector) in enumerate(
@@ -255,11 +237,7 @@ def replay(
     contract: Contract,
     tolerance: float,
 ) -> float:
-    """Do the sequence again; the largest difference.
-
-    Raises:
-        SoloError: The policy does something else.
-    """
+    """Do the sequence again; the largest difference."""
     inputs = {name: unpack(value) for name, value in golden["inputs"].items()}
     expected = {name: unpack(value) for name, value in golden["outputs"].items()}
     worst = 0.0

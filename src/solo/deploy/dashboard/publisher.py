@@ -70,11 +70,7 @@ class Dashboard:
         self._pipe: Any = None
 
     def start(self, timeout_s: float = 60.0) -> None:
-        """Start the process and wait until it listens.
-
-        Raises:
-            SoloError: The address or the port cannot be used.
-        """
+        """Start the process and wait until it listens."""
         host, port = self.host, self.port
         token = None if is_loopback(host) else secrets.token_urlsafe(16)
         context = multiprocessing.get_context("spawn")

@@ -67,12 +67,8 @@ class DashboardServer(ThreadingHTTPServer):
     ) -> None:
         """Bind the address.
 
-        Args:
-            address: Host and port; port 0 takes a free one.
-            slot: What to show.
-            info: What does not change during the run.
-            token: What a visitor must know; None for visitors of this computer alone.
-            pid: The process of the loop, for its memory.
+        Without a token only visitors of this computer are let in; ``pid`` is the
+        process of the loop, whose memory is shown.
         """
         self.slot, self.info, self.token, self.pid = slot, info, token, pid
         if ":" in address[0]:
@@ -165,12 +161,7 @@ def serve(
 
 
 def describe(record: np.void | None, info: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows.
-
-    Args:
-        record: The newest tick; None before the first.
-        info: What does not change during a run, see `publisher.Dashboard`.
-    """
+    """What the page shows of the newest tick, None before the first."""
     if record is None:
         return {"tick": 0, "info": dict(info)}
     tick = record["tick"]

@@ -71,13 +71,7 @@ class Slot:
     """The shared record. It can be handed to a child process when that is started."""
 
     def __init__(self, depth: Shape, height_map: Shape, attention: Shape) -> None:
-        """Reserve the memory.
-
-        Args:
-            depth: Rows and columns of the depth image.
-            height_map: Cells of the map along y and x.
-            attention: Cells of the attention along y and x.
-        """
+        """Reserve the memory for images and maps of these rows and columns."""
         self._dtype = _dtype(depth, height_map, attention)
         self._memory = multiprocessing.get_context("spawn").RawArray(
             ctypes.c_uint8, 8 + self._dtype.itemsize

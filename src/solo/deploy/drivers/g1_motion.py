@@ -106,11 +106,6 @@ class MotionService:
 def release_motion(connection: Connection, interface: str, timeout_s: float) -> None:
     """Release the motion service until no mode is left.
 
-    Args:
-        connection: To the robot.
-        interface: Its name, for messages.
-        timeout_s: How long the service may take to answer.
-
     Raises:
         SoloError: It does not answer, or does not let go.
     """
@@ -143,10 +138,8 @@ class SimulatedMotionService:
     def __init__(self, connection: Connection, kind: str) -> None:
         """Begin to answer.
 
-        Args:
-            connection: Of the simulated robot.
-            kind: A mode's name, "off" for none, "silent" for a service that does not
-                answer, "stuck" for one that never lets go.
+        The kind is a mode's name, "off" for none, "silent" for a service that does not
+        answer, "stuck" for one that never lets go.
         """
         self.name = "" if kind in ("off", "silent") else kind
         """The mode that runs, empty if none does."""

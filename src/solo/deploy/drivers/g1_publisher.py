@@ -198,15 +198,7 @@ class Publisher:
         return self._process.pid
 
     def start(self, damping: np.ndarray, timeout_s: float = 30.0) -> None:
-        """Start the process and wait until it can send.
-
-        Args:
-            damping: The command with which to damp, a `LOW_CMD`.
-            timeout_s: How long to wait.
-
-        Raises:
-            SoloError: It does not start.
-        """
+        """Start the process and wait until it can send; ``damping`` is a `LOW_CMD`."""
         from solo.deploy.drivers import g1_idl
 
         self._fallback = g1_idl.EncodedCommand(damping)

@@ -27,11 +27,7 @@ STREAM_HZ = 60
 
 
 def import_realsense() -> Any:
-    """The library.
-
-    Raises:
-        SoloError: It is not installed, or a system library that it needs is not.
-    """
+    """The library."""
     try:
         import pyrealsense2
     except ImportError as error:
@@ -68,11 +64,7 @@ class RealsenseCamera:
         self._num_frames = 0
 
     def start(self) -> None:
-        """Open the stream.
-
-        Raises:
-            SoloError: No library, no device, or no such stream.
-        """
+        """Open the stream."""
         rs = import_realsense()
         if self._queue is not None:
             return

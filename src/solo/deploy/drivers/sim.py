@@ -38,14 +38,7 @@ class SimulatedRobot:
         depth: DepthContract,
         keep_ropes: bool = False,
     ) -> None:
-        """Prepare the process.
-
-        Args:
-            model: The robot and its ground, MJCF.
-            joints: The policy's joints.
-            depth: The camera's stream.
-            keep_ropes: Never let the robot go from its harness.
-        """
+        """Prepare the process; with ``keep_ropes`` the harness is never let go."""
         self.model, self.joints, self.depth = model, joints, depth
         self._keep_ropes = keep_ropes
         self._process: Any = None
@@ -55,11 +48,7 @@ class SimulatedRobot:
         self._num_states, self._order = 0, np.zeros(0, dtype=int)
 
     def start(self, timeout_s: float = 60.0) -> None:
-        """Start the process and wait for the first state; a second call does nothing.
-
-        Raises:
-            SoloError: The model cannot be simulated.
-        """
+        """Start the process and wait for its state; a second call does nothing."""
         if self._process is not None:
             return
         context = multiprocessing.get_context("spawn")

@@ -78,11 +78,7 @@ class InjectedFault:
     """A fault that begins at some time."""
 
     def __init__(self, name: str | None = None, start_s: float = 0.0) -> None:
-        """Choose the fault; None for a sound robot.
-
-        Raises:
-            SoloError: There is no such fault.
-        """
+        """Choose the fault; None for a sound robot."""
         if name is not None and name not in FAULTS:
             raise unknown_name("fault", name, FAULTS, "Choose one of these.")
         self._name, self._start_s = name, start_s
