@@ -22,7 +22,7 @@ from solo.bench.stop import free_domain
 from solo.deploy.command import ScriptedOperator
 from solo.deploy.drivers import g1_messages as messages
 from solo.deploy.drivers import g1_publisher
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_dds import COMMAND_TOPIC, G1Cfg, G1Robot
 from solo.deploy.drivers.protocols import JointCommand, damping_command
 from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
@@ -367,7 +367,7 @@ def heard_commands(domain: int):
         heard.append((time.monotonic(), bool(record["motor_cmd"]["kp"].any())))
 
     connection = Connection("lo", domain)
-    listener = connection.listen(COMMAND_TOPIC, g1_idl.LowCmd, hear)
+    listener = TopicListener(connection, COMMAND_TOPIC, g1_idl.LowCmd, hear)
     yield heard
     listener.close()
     connection.close()

@@ -64,12 +64,11 @@ class Operator(Protocol):
     """A device that a person steers with."""
 
     def start(self) -> None:
-        """Open the device.
+        """Open the device, if there is one.
 
         Raises:
-            SoloError: There is no such device.
+            SoloError: It is not there.
         """
-        ...
 
     def read(self, now: float) -> OperatorInput:
         """The present input; never blocks. A request is handed out once."""
@@ -77,7 +76,6 @@ class Operator(Protocol):
 
     def close(self) -> None:
         """Close the device."""
-        ...
 
 
 class CommandFilter:
@@ -103,7 +101,7 @@ class CommandFilter:
         return self.value
 
 
-class ScriptedOperator:
+class ScriptedOperator(Operator):
     """Stands up, walks at a constant velocity, stops: for simulation and tests."""
 
     def __init__(
@@ -125,9 +123,6 @@ class ScriptedOperator:
         self._start: float | None = None
         self._num_reads = 0
 
-    def start(self) -> None:
-        """Nothing to open."""
-
     def read(self, now: float) -> OperatorInput:
         """Ask to stand up first, then to walk until it is granted."""
         self._start = now if self._start is None else self._start
@@ -137,6 +132,3 @@ class ScriptedOperator:
         if self._stop_after_s is not None and now - self._start >= self._stop_after_s:
             request = Request.STOP
         return OperatorInput(now, self.velocity, request)
-
-    def close(self) -> None:
-        """Nothing to close."""

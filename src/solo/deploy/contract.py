@@ -12,6 +12,9 @@ import numpy as np
 
 from solo.errors import SoloError
 
+CONTROL_HZ = 50.0
+"""Rate of the policy (paper)."""
+
 
 @dataclass(frozen=True, eq=False)
 class JointContract:
@@ -100,7 +103,7 @@ class Contract:
     joints: JointContract
     depth: DepthContract = DepthContract()
     """Camera stream and window."""
-    control_hz: float = 50.0
+    control_hz: float = CONTROL_HZ
     """Rate of the policy (paper)."""
     proprioception_frames: int = 10
     """Length of the proprioception window (paper)."""

@@ -27,6 +27,7 @@ from solo.deploy.bundle.format import (
 )
 from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.deploy.bundle.policy import STEPS, observations, pack_golden
+from solo.deploy.contract import CONTROL_HZ
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph, make_graph, write_graph
 from solo.export.metadata import ExportRecord, describe, expected_of
@@ -138,7 +139,6 @@ def run_torch(
 
 STEP_HEIGHT_M, STEP_DEPTH_M, NUM_STEPS = 0.15, 0.30, 6
 SPEED_M_S = 0.6
-CONTROL_HZ = 50.0
 
 
 def walk_inputs(

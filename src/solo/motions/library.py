@@ -13,11 +13,8 @@ import torch
 
 from solo.errors import SoloError
 from solo.motions import rotations
-from solo.motions.clip import MotionClip, mean_velocity_h, resample
+from solo.motions.clip import CONTROL_HZ, MotionClip, mean_velocity_h, resample
 from solo.robots.robot_cfg import RobotCfg
-
-CONTROL_HZ = 50.0
-"""Rate of the policy, at which transitions are made."""
 
 AMP_STATE_DIM = 59
 """25 joint positions, 25 joint velocities, 3 + 3 base velocities, 3 gravity."""

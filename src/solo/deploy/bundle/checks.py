@@ -25,7 +25,12 @@ from solo.deploy.bundle.format import (
     checksum,
 )
 from solo.deploy.bundle.policy import STEPS
-from solo.deploy.contract import Contract, DepthContract, JointContract
+from solo.deploy.contract import (
+    CONTROL_HZ,
+    Contract,
+    DepthContract,
+    JointContract,
+)
 from solo.deploy.drivers.g1_messages import MOTOR_LIMITS, Limits
 from solo.deploy.observation import TERMS, term_slices
 from solo.errors import SoloError
@@ -49,7 +54,7 @@ class Expected:
     """Largest stiffness, Nm/rad."""
     max_kd: float
     """Largest damping, Nm s/rad."""
-    control_hz: float = 50.0
+    control_hz: float = CONTROL_HZ
     """Rate of the control loop."""
     max_velocity: tuple[float, float, float] = (2.0, 2.0, 3.0)
     """Largest command vx, vy (m/s) and wz (rad/s), in both directions; the vendor of

@@ -101,12 +101,11 @@ def make_session(
     sha256: str,
     provider: str = "cpu",
     threads: int = 1,
-    cache: Path | None = None,
 ) -> onnxruntime.InferenceSession:
     """Load a graph.
 
     One thread leaves the other cores to camera and robot. The checksum names the folder
-    of compiled engines, which is in ``cache``, or in the user's cache.
+    of compiled engines.
 
     Raises:
         SoloError: There is no such provider here, or it does not take the graph.
@@ -121,7 +120,7 @@ def make_session(
         options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         session = onnxruntime.InferenceSession(
-            graph, options, providers=provider_options(provider, sha256, cache)
+            graph, options, providers=provider_options(provider, sha256)
         )
     except Exception as error:  # onnxruntime's errors have no common base.
         reason = " ".join(str(error).split())[:200]
@@ -151,9 +150,7 @@ def check_provider(provider: str) -> None:
         )
 
 
-def provider_options(
-    provider: str, sha256: str, cache: Path | None = None
-) -> list[tuple[str, dict[str, Any]]]:
+def provider_options(provider: str, sha256: str) -> list[tuple[str, dict[str, Any]]]:
     """The provider and, behind it, those that take what it cannot.
 
     TensorRT takes minutes to compile a graph, so engines are kept, in a folder of the
@@ -164,7 +161,8 @@ def provider_options(
         # Full float32: the golden sequence is float32.
         rows.insert(0, (PROVIDERS["cuda"], {"use_tf32": "0"}))
     if provider == "tensorrt":
-        root = cache or _cache_folder() / "tensorrt"
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        root = Path(base) / "solo" / "tensorrt"
         folder = root / f"{sha256[:16]}-{onnxruntime.__version__}"
         folder.mkdir(parents=True, exist_ok=True)
         settings = {
@@ -176,11 +174,6 @@ def provider_options(
         }
         rows.insert(0, (PROVIDERS["tensorrt"], settings))
     return rows
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "solo"
 
 
 STEPS = 50

@@ -18,7 +18,7 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl.annotations import autoid, final
 from cyclonedds.idl.types import int32, int64, sequence, uint8
 
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_idl import Received
 from solo.errors import SoloError
 
@@ -64,7 +64,9 @@ class MotionService:
         self._answers: dict[int, tuple[int, str]] = {}
         self._arrived = threading.Condition()
         self._writer = connection.writer(REQUEST_TOPIC, Request)
-        self._listener = connection.listen(RESPONSE_TOPIC, Response, self._on_response)
+        self._listener = TopicListener(
+            connection, RESPONSE_TOPIC, Response, self._on_response
+        )
 
     def call(self, api_id: int, timeout_s: float) -> str | None:
         """The data of the answer; None if there is none in time, or it is an error."""
@@ -145,7 +147,9 @@ class SimulatedMotionService:
         """The mode that runs, empty if none does."""
         self._kind, self._left = kind, 2
         self._writer = connection.writer(RESPONSE_TOPIC, Response)
-        self._listener = connection.listen(REQUEST_TOPIC, Request, self._on_request)
+        self._listener = TopicListener(
+            connection, REQUEST_TOPIC, Request, self._on_request
+        )
 
     def close(self) -> None:
         """Stop answering."""

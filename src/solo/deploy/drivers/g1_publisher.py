@@ -32,7 +32,7 @@ from typing import Any, Literal
 import numpy as np
 
 from solo.deploy.drivers import g1_messages as messages
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.errors import SoloError
 
 COMMAND_TOPIC = "rt/lowcmd"
@@ -158,7 +158,8 @@ def damp_until_slow(connection: Connection, send: Callable[[], None]) -> None:
 
     slowness, begin = Slowness(), time.monotonic()
     send()
-    listener = connection.listen(
+    listener = TopicListener(
+        connection,
         STATE_TOPIC,
         g1_idl.LowState,
         lambda record: slowness.on_state(record, time.monotonic()),
@@ -327,7 +328,9 @@ def publish(
         with suppress(OSError):
             pipe.send(OTHER)
 
-    others = connection.listen(COMMAND_TOPIC, g1_idl.LowCmd, on_other, is_own=False)
+    others = TopicListener(
+        connection, COMMAND_TOPIC, g1_idl.LowCmd, on_other, is_own=False
+    )
     watch, reason = ProcessWatch(parent), ""
     data, encoded = None, None
     pipe.send(READY)

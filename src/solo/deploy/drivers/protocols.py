@@ -134,8 +134,7 @@ class Camera(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the device; called once, also after errors."""
-        ...
+        """Close the device, if there is one; called once, also after errors."""
 
 
 def damping_command(num_joints: int, kd: np.ndarray | float) -> JointCommand:

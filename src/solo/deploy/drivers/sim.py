@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from solo.deploy.contract import DepthContract, JointContract, reorder
-from solo.deploy.drivers.protocols import DepthFrame, JointCommand, RobotState
+from solo.deploy.drivers.protocols import Camera, DepthFrame, JointCommand, RobotState
 from solo.errors import SoloError
 
 STATE_HZ = 200
@@ -117,8 +117,8 @@ class SimulatedRobot:
             return  # The state grows old, which the runtime notices.
 
 
-class SimulatedCamera:
-    """The depth camera of a `SimulatedRobot`."""
+class SimulatedCamera(Camera):
+    """The depth camera of a `SimulatedRobot`, which also ends the process."""
 
     name = "sim"
 
@@ -140,9 +140,6 @@ class SimulatedCamera:
             return None
         self._num_frames += 1
         return DepthFrame(time.monotonic(), depth_mm, self._num_frames)
-
-    def close(self) -> None:
-        """The robot ends the process."""
 
 
 def _simulate(

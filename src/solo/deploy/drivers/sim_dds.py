@@ -18,7 +18,7 @@ import numpy as np
 
 from solo.deploy.contract import reorder
 from solo.deploy.drivers import g1_messages as messages
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_dds import BATTERY_TOPIC, COMMAND_TOPIC, STATE_TOPIC
 from solo.deploy.drivers.protocols import JointCommand
 from solo.deploy.drivers.sim_robot import PHYSICS_HZ, HarnessCfg, SimRobot
@@ -147,8 +147,8 @@ class SimG1:
         self._writer = self._connection.writer(STATE_TOPIC, g1_idl.LowState)
         self._battery = g1_idl.battery_message
         self._battery_writer = self._connection.writer(BATTERY_TOPIC, g1_idl.BmsState)
-        self._listener = self._connection.listen(
-            COMMAND_TOPIC, g1_idl.LowCmd, self._on_command
+        self._listener = TopicListener(
+            self._connection, COMMAND_TOPIC, g1_idl.LowCmd, self._on_command
         )
 
     def run(self, seconds: float | None = None) -> None:
