@@ -175,11 +175,7 @@ def random_poses(
 ) -> Poses:
     """Robots in walking-like poses at random places on patches.
 
-    Args:
-        robot: The robot.
-        scene: The terrain.
-        spots: Level and column of the patch of each robot [B, 2].
-        rng: Source of randomness.
+    Spots are level and column of the patch of each robot [B, 2].
     """
     model, data = standing_pose(robot)
     joints = data.qpos[7:].copy()

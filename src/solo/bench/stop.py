@@ -69,9 +69,6 @@ def free_domain() -> Iterator[int]:
     Nothing may be bound to the UDP ports at which its participants find each other. A
     TCP port of the domain is the claim: the system gives it to one program at a time
     and frees it however that program ends.
-
-    Raises:
-        SoloError: All are in use.
     """
     for domain in random.sample(range(1, 100), 99):  # Higher ports are the system's.
         first = 7400 + 250 * domain
@@ -151,9 +148,6 @@ def control_program(domain: int, phase: str) -> Iterator[subprocess.Popen[str]]:
     """A program that controls the G1 and has come to a phase.
 
     At the end both it and its publisher are gone, so that the next one is alone.
-
-    Raises:
-        SoloError: It did not get there.
     """
     options = json.dumps([phase, domain])
     process = subprocess.Popen(
@@ -176,11 +170,7 @@ def control_program(domain: int, phase: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def measure(motors: Motors, domain: int, phase: str, name: str) -> float:
-    """Milliseconds from one signal to damped motors.
-
-    Raises:
-        SoloError: Motors were not damped, or became stiff again.
-    """
+    """Milliseconds from one signal to damped motors."""
     with control_program(domain, phase) as process:
         if not motors.wait_until_stiff():
             raise SoloError(f"The motors did not become stiff before {phase}.")

@@ -128,11 +128,7 @@ def describe(
 
 
 def describe_joints(robot: RobotCfg) -> dict[str, Any]:
-    """Names, default pose, gains and limits; lists have one number per joint.
-
-    Raises:
-        SoloError: The config does not give the speed of the motors.
-    """
+    """Names, default pose, gains and limits; lists have one number per joint."""
     names = robot.joint_names
     groups = {
         name: group
@@ -165,11 +161,7 @@ def describe_joints(robot: RobotCfg) -> dict[str, Any]:
 
 
 def expected_of(robot: RobotCfg) -> Expected:
-    """What a bundle for the robot may ask of it, from the config alone.
-
-    Raises:
-        SoloError: The config does not give the speed of the motors.
-    """
+    """What a bundle for the robot may ask of it, from the config alone."""
     return expected_from(describe_joints(robot), asdict(robot.depth_camera))
 
 

@@ -49,18 +49,9 @@ def export_bundle(
     record: ExportRecord,
     streaming: bool = True,
 ) -> Bundle:
-    """Write a bundle and load it again, with all checks.
+    """Write a bundle of networks on CPU and load it again, with all checks.
 
-    Args:
-        student: The student, on CPU.
-        reconstructor: What it sees the ground with, on CPU.
-        robot: The robot it was trained on.
-        path: File to write.
-        record: Where it comes from.
-        streaming: Encode each image once, where the reconstructor can.
-
-    Raises:
-        SoloError: The policy needs what a robot does not have, or cannot be written.
+    If ``streaming``, each image is encoded once, where the reconstructor can.
     """
     check_deployable(student, reconstructor, robot)
     assert reconstructor is not None
@@ -92,11 +83,7 @@ def export_bundle(
 def check_deployable(
     student: Any, reconstructor: Reconstructor | None, robot: RobotCfg
 ) -> None:
-    """Refuse policies that see what a robot cannot measure.
-
-    Raises:
-        SoloError: The policy is one of those.
-    """
+    """Refuse policies that see what a robot cannot measure."""
     if not isinstance(student, StudentModel) or reconstructor is None:
         raise SoloError(
             "This policy sees the true height map and velocity, which a robot does not "
@@ -146,11 +133,7 @@ def walk_inputs(
 ) -> dict[str, np.ndarray]:
     """``depth_mm`` [T, H, W], uint16, and ``proprioception`` [T, 9 + 3 joints].
 
-    Args:
-        robot: The robot, for the camera's mount and the number of joints.
-        camera: The camera; its output size is that of the images.
-        steps: Number of control steps T.
-        seed: Seed of noise and holes.
+    The seed is that of noise and holes; images have the camera's output size.
     """
     rng = np.random.default_rng(seed)
     # What one metre of depth is in the base frame of an upright robot.

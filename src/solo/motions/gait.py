@@ -51,11 +51,6 @@ _ZMP_HARMONICS = 8
 def make_gait(robot: RobotCfg, skeleton: Skeleton, cfg: GaitCfg) -> MotionClip:
     """Make one period of a steady gait.
 
-    Args:
-        robot: The robot.
-        skeleton: Its limbs.
-        cfg: Speed, timing and shape of the gait.
-
     Raises:
         UnreachableError: The legs cannot reach the footholds.
     """

@@ -93,11 +93,7 @@ class Fit:
 
 
 def make_model(cfg: FitCfg) -> nn.Module:
-    """The network of a method at the profile's size.
-
-    Raises:
-        SoloError: There is no such method.
-    """
+    """The network of a method at the profile's size."""
     if cfg.method not in RECONSTRUCTORS:
         raise unknown_name(
             "method", cfg.method, RECONSTRUCTORS, "Choose one or more of these."
@@ -171,9 +167,6 @@ def pick_windows(
 
     With neighbours, groups of that many windows 4 steps apart are drawn instead of
     windows; groups do not overlap, and where they begin changes from update to update.
-
-    Raises:
-        SoloError: The sequences are too short for a group.
     """
     if cfg.neighbours == 1:
         total = num_sequences * num_steps
@@ -241,9 +234,6 @@ def fit(
         factory: Makes the network.
         save_every_s: Time between checkpoints.
         stop_after: Leave after this many updates in all, as if interrupted.
-
-    Raises:
-        SoloError: Data or folder do not fit.
     """
     if cfg.device == "cpu":
         keep_freed_memory()

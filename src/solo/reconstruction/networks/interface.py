@@ -117,12 +117,10 @@ class ProprioceptionNormalizer(nn.Module):
     """Mean and spread of each number of proprioception, from data."""
 
     def __init__(self, dim: int, limit: float = 10.0) -> None:
-        """Start with no change.
+        """Start with no change for frames of ``dim`` numbers.
 
-        Args:
-            dim: Numbers per frame.
-            limit: Normalised values are clipped to this; an outlier must not carry the
-                network anywhere it has not been.
+        Values are clipped to the limit: an outlier must not carry the network anywhere
+        it has not been.
         """
         super().__init__()
         self.limit = limit
@@ -190,14 +188,9 @@ class Reconstructor(nn.Module):
         return tuple(torch.zeros(num_envs, *s, device=device) for s in shapes)
 
     def reset_state(self, state: State | None, envs: torch.Tensor) -> State | None:
-        """Forget what the envs that are done have seen.
+        """A state without what the envs that are done have seen.
 
-        Args:
-            state: State of all envs; it is not changed.
-            envs: Indices of the envs, or a boolean mask [B].
-
-        Returns:
-            The new state; None stays None.
+        Envs are indices or a boolean mask [B]; None stays None.
         """
         if state is None:
             return None

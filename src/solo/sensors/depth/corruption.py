@@ -120,13 +120,8 @@ class DepthCorruptor:
     ) -> None:
         """Draw the first strengths.
 
-        Args:
-            cfg: What to apply.
-            camera: Intrinsics, output size and range.
-            num_envs: Number of images in a batch.
-            device: Torch device of the images.
-            run: Shares images among CPU threads; one thread if None, unused on CUDA.
-            seed: Seed of strengths and noise. The result does not depend on ``run``.
+        ``run`` shares images among CPU threads, and the result does not depend on it;
+        one thread if None, unused on CUDA.
         """
         self.cfg, self.camera, self.num_envs = cfg, camera, num_envs
         self._run = (
@@ -150,14 +145,9 @@ class DepthCorruptor:
         self.state.assign(ids, drawn)
 
     def __call__(self, depth: torch.Tensor) -> torch.Tensor:
-        """Corrupt one image per env, in place.
+        """Corrupt one image per env, float32 [B, H, W], metres, 0 = invalid, in place.
 
-        Args:
-            depth: float32 [B, H, W] in metres along the optical axis, 0 = invalid;
-                it is overwritten.
-
-        Returns:
-            ``depth``: 0 where invalid, otherwise within the camera's range.
+        What stays valid is within the camera's range.
         """
         expected = tuple(self._spare.shape)
         if tuple(depth.shape) != expected or not depth.is_contiguous():

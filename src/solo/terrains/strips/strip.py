@@ -98,15 +98,10 @@ def make_strip(
     after_m: float,
     seed: tuple[int, ...] = (0,),
 ) -> Strip:
-    """Put elements between two pads.
+    """Put level ground around elements.
 
-    Args:
-        elements: What is between start and finish.
-        approach_m: Level ground from the start line to the first element.
-        run_out_m: Level ground from the last element to the finish line.
-        before_m: Level ground in front of the start line.
-        after_m: Level ground behind the finish line.
-        seed: Seed of the random segments.
+    It goes from ``before_m`` ahead of the start line to ``after_m`` behind the finish
+    line; ``approach_m`` and ``run_out_m`` are between the lines and the elements.
     """
     first, last = Flat(before_m + approach_m), Flat(run_out_m + after_m)
     between_m = sum(segment.cells for segment in elements) * CELL_M
