@@ -460,16 +460,16 @@ def test_damping_ends_when_the_joints_are_slow(monkeypatch, fast_s, damped_s):
             state["motor_state"]["dq"] = 2.0 if now - 50.0 < fast_s else 0.1
             handlers[0](messages.seal(state))
 
-    class Robot:
-        @staticmethod
-        def listen(_topic, _kind, handle):
+    class Listener:
+        def __init__(self, _connection, _topic, _kind, handle):
             handlers.append(handle)
-            return Robot
 
-        close = staticmethod(lambda: handlers.clear())
+        def close(self):
+            handlers.clear()
 
     monkeypatch.setattr(g1_publisher, "time", Clock)
-    g1_publisher.damp_until_slow(cast("Connection", Robot), lambda: sent.append(now))
+    monkeypatch.setattr(g1_publisher, "TopicListener", Listener)
+    g1_publisher.damp_until_slow(cast("Connection", None), lambda: sent.append(now))
     assert sent[-1] - 50.0 == pytest.approx(damped_s, abs=0.01)
     assert np.diff(sent).max() < 0.003
     assert not handlers
