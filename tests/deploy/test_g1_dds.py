@@ -101,6 +101,13 @@ def stand(contract, robot, seconds: float) -> Runtime:
     return runtime
 
 
+@pytest.fixture
+def stiff(contract):
+    """A command that holds the default pose."""
+    joints, zeros = contract.joints, np.zeros(25)
+    return JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+
+
 def tilt_deg(robot: G1Robot) -> float:
     state = robot.read()
     assert state is not None
@@ -157,10 +164,8 @@ def test_commands_carry_modes_checksum_and_held_wrists(contract):
     assert (damped["kd"][:29] > 0.0).all()
 
 
-def test_wrists_go_to_zero_slowly_from_where_they_were(contract):
+def test_wrists_go_to_zero_slowly_from_where_they_were(contract, stiff):
     robot = G1Robot(contract.joints, G1Cfg())
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(zeros, zeros, joints.kp, joints.kd, zeros)
     state = np.zeros((), messages.LOW_STATE)
     state["motor_state"]["q"][20] = 1.0
     state["imu_state"]["quaternion"] = [1.0, 0.0, 0.0, 0.0]
@@ -400,10 +405,8 @@ def write_until_lost(robot, command) -> None:
 
 @pytest.mark.slow
 def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
-    contract, model, domain
+    contract, stiff, model, domain
 ):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with (
         simulated_g1(model, domain),
         connected(contract, domain, watchdog_s=4.0) as robot,
@@ -426,9 +429,7 @@ def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
 
 
 @pytest.mark.slow
-def test_closing_damps_for_a_second(contract, model, domain):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+def test_closing_damps_for_a_second(contract, stiff, model, domain):
     with (
         simulated_g1(model, domain),
         heard_commands(domain) as heard,
@@ -478,10 +479,8 @@ def test_damping_ends_when_the_joints_are_slow(monkeypatch, fast_s, damped_s):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_loop_damps_when_the_process_that_sends_is_lost(
-    contract, model, domain, number
+    contract, stiff, model, domain, number
 ):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with (
         simulated_g1(model, domain),
         connected(contract, domain) as robot,
@@ -504,9 +503,9 @@ def test_the_loop_damps_when_the_process_that_sends_is_lost(
 
 
 @pytest.mark.slow
-def test_the_process_that_sends_damps_when_it_is_told_to_end(contract, model, domain):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+def test_the_process_that_sends_damps_when_it_is_told_to_end(
+    contract, stiff, model, domain
+):
     with (
         simulated_g1(model, domain),
         connected(contract, domain) as robot,
@@ -576,12 +575,12 @@ def test_another_program_on_the_command_topic_is_refused(contract, model, domain
 
 
 @pytest.mark.slow
-def test_the_motion_service_is_released_until_no_mode_is_left(contract, model, domain):
+def test_the_motion_service_is_released_until_no_mode_is_left(
+    contract, stiff, model, domain
+):
     """The simulated one has to be asked twice, and the robot obeys only then."""
     from solo.deploy.drivers.g1_motion import MotionService
 
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with simulated_g1(model, domain) as process:
         connection = Connection("lo", domain)
         service = MotionService(connection)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from solo.deploy.bundle.load import load_bundle
-from solo.deploy.camera import DepthProcessor, DepthWindow
+from solo.deploy.camera import DepthProcessor
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import RobotState
 from solo.deploy.observation import Observation, Window, assemble, term_slices
@@ -58,7 +58,7 @@ def measured(env) -> RobotState:
 def test_observations_and_actions_are_those_of_training(env):
     joints = g1_contract().joints
     depth = DepthContract(output_width=25, output_height=16)
-    window, images = Window(10, 84), DepthWindow(depth)
+    window, images = Window(10, (84,)), Window(4, (16, 25), 4)
     processor, term = DepthProcessor(depth), depth_term(env)
     policy = load_bundle(bundle_path()).policy
     graph = make_graph(*make_networks(), streaming=False)

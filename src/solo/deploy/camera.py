@@ -1,4 +1,4 @@
-"""From the sensor's frames to the network's images: capture thread, resize, window.
+"""From the sensor's frames to the network's images: capture thread, resize.
 
 The capture thread does the work on each frame; the control loop only picks up the
 newest finished image and its age.
@@ -108,33 +108,6 @@ class DepthProcessor:
     def __call__(self, frame: DepthFrame) -> DepthImage:
         small = np.ascontiguousarray(self.resize(frame.depth_mm))
         return DepthImage(frame.time_s, small, self.normalise(small), frame.sequence)
-
-
-class DepthWindow:
-    """Images of past control steps, some steps apart; the first one fills the past."""
-
-    def __init__(self, cfg: DepthContract) -> None:
-        self.cfg = cfg
-        length = (cfg.frames - 1) * cfg.stride + 1
-        shape = (length, cfg.output_height, cfg.output_width)
-        self._ring = np.zeros(shape, dtype=np.float32)
-        self._ages = np.arange(cfg.frames - 1, -1, -1) * cfg.stride
-        self._step = -1
-
-    def reset(self) -> None:
-        """Begin anew with the next image."""
-        self._step = -1
-
-    def push(self, depth: np.ndarray) -> np.ndarray:
-        """Add the image [H, W] of this step; the window [frames, H, W], oldest first.
-
-        A step without a new image repeats the newest one, as a camera slower than the
-        control loop does in training.
-        """
-        self._step += 1
-        self._ring[self._step % len(self._ring)] = depth
-        steps = np.maximum(self._step - self._ages, 0)
-        return self._ring[steps % len(self._ring)]
 
 
 class Capture:

@@ -152,7 +152,7 @@ class DepthCamera:
     ) -> tuple[wp.array, wp.array]:
         shape = (num_images, max(num_capsules, 1))
         return (
-            wp.empty(num_images, dtype=render_kernel.View, device=self._device),
+            wp.empty(num_images, dtype=render_kernel.Viewpoint, device=self._device),
             wp.empty(shape, dtype=render_kernel.Capsule, device=self._device),
         )
 

@@ -66,8 +66,8 @@ class Surface:
 
 
 @wp.struct
-class View:
-    """What all rays of one image share."""
+class Viewpoint:
+    """What all rays of one image share: where they begin, in the grid."""
 
     x: wp.float32  # Camera position, squares from the corner and quanta.
     y: wp.float32
@@ -141,7 +141,7 @@ def _hit_square(
 
 @wp.func
 def march(
-    s: Surface, view: View, dx: wp.float32, dy: wp.float32, dz: wp.float32,
+    s: Surface, view: Viewpoint, dx: wp.float32, dy: wp.float32, dz: wp.float32,
     t_max: wp.float32,
 ) -> wp.float32:  # fmt: skip
     """Depth at which a ray meets the ground, or `t_max`."""
