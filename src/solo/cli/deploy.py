@@ -150,11 +150,10 @@ class Deploy(Verb):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="solo-"))
             robot = self._robot(bundle, Path(folder))
             if self.dashboard:
-                _, *attention = bundle.metadata["graph"]["outputs"]["attention"]
                 page = Dashboard(
                     contract, bundle.command, self.bundle.name, plan["robot"],
-                    bundle.metadata["height_map"], tuple(attention),
-                    self.dashboard_host, self.dashboard_port,
+                    bundle.metadata["height_map"], self.dashboard_host,
+                    self.dashboard_port,
                 )  # fmt: skip
                 stack.callback(page.close)
                 page.start()
