@@ -79,14 +79,12 @@ class BundlePolicy:
         """Action [joints] of one control step."""
         if observation.depth is None or observation.depth_window is None:
             raise SoloError("The policy needs a depth image and was given none.")
-        feed = dict(self._state)
-        for name in self._sensors:
-            if name == "image":
-                feed[name] = observation.depth[None]
-            elif name == "depth":
-                feed[name] = observation.depth_window[None]
-            else:
-                feed[name] = observation.proprioception_window[None]
+        sensed = {
+            "image": observation.depth,
+            "depth": observation.depth_window,
+            "proprioception": observation.proprioception_window,
+        }
+        feed = self._state | {name: sensed[name][None] for name in self._sensors}
         values = self.session.run(self._outputs, feed)
         found: dict[str, Any] = dict(zip(self._outputs, values, strict=True))
         self._state = {into: found[name] for name, into in self._next.items()}
