@@ -56,13 +56,13 @@ def problems_of(robot: G1Robot) -> Mapping[str, str]:
 @contextmanager
 def simulated_g1(model, domain: int, *options: str):
     process = subprocess.Popen(
-        [sys.executable, "-m", "solo.deploy.drivers.sim_dds", "--model", str(model),
+        [sys.executable, "-m", "solo.cli.main", "sim-robot", "--model", str(model),
          "--domain", str(domain), "--wait", "1.0", *options],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline().startswith("Simulated G1")
         yield process
     finally:
         process.kill()

@@ -123,13 +123,13 @@ def simulated_g1(domain: int) -> Iterator[Motors]:
         model = Path(folder) / "g1.xml"
         write_model(model)
         process = subprocess.Popen(
-            [sys.executable, "-m", "solo.deploy.drivers.sim_dds", "--model", str(model),
+            [sys.executable, "-m", "solo.cli.main", "sim-robot", "--model", str(model),
              "--domain", str(domain), "--release", "inf"],
             stdout=subprocess.PIPE, text=True, preexec_fn=_ask_for_priority,
         )  # fmt: skip
         assert process.stdout is not None
         try:
-            if process.stdout.readline() != "ready\n":
+            if not process.stdout.readline().startswith("Simulated G1"):
                 raise SoloError("The simulated G1 did not start.")
             yield Motors(iter(process.stdout))
         finally:

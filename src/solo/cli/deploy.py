@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, Suppress, arg
 
 from solo.cli import Verb
 from solo.cli.checks import MAX_PORT, find_bundle
@@ -280,31 +280,36 @@ class SimRobot(Verb):
     (silent), or refusing to be released (stuck)."""
     seconds: float | None = None
     """Stop after this many seconds."""
+    model: Suppress[Path | None] = None
+    """The robot and its ground, MJCF, in the place of the G1 on the terrain."""
+    wait: Suppress[float] = 0.0
+    """How long simulated time waits for a new command, s."""
+    release: Suppress[float] = 2.5
+    """When the harness lets go, s after the first command with stiffness."""
 
     def run(self) -> dict[str, Any]:
         check_number("drop", self.drop, 0.0, 1.0)
+        check_number("wait", self.wait, 0.0)
 
         from solo.deploy.drivers import sim_robot
         from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
-        from solo.robots.build import write_model
 
         fault = InjectedFault(self.fault, self.fault_at)
 
         with tempfile.TemporaryDirectory(prefix="solo-") as folder:
-            model = Path(folder) / "robot.xml"
-            write_model(model, self.scene)
-            robot = sim_robot.SimRobot.from_file(model, sim_robot.HarnessCfg())
+            model = self.model
+            if model is None:
+                from solo.robots.build import write_model
+
+                model = Path(folder) / "robot.xml"
+                write_model(model, self.scene)
+            harness = sim_robot.HarnessCfg(release_s=self.release)
+            robot = sim_robot.SimRobot.from_file(model, harness)
         sim = SimG1(
-            robot,
-            self.interface,
-            self.domain,
-            self.drop,
-            fault=fault,
-            motion=self.motion,
+            robot, self.interface, self.domain, self.drop, self.wait, fault, self.motion
         )
-        print(
-            f"Simulated G1 on {self.interface}, domain {self.domain}; Ctrl-C ends it."
-        )
+        where = f"{self.interface}, domain {self.domain}"
+        print(f"Simulated G1 on {where}; Ctrl-C ends it.", flush=True)
         begin = time.monotonic()
         try:
             sim.run(self.seconds)
