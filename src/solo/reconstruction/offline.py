@@ -36,6 +36,9 @@ CHECKPOINT = "checkpoint.pt"
 ModelFactory = Callable[[FitCfg], nn.Module]
 """Makes the network of a training."""
 
+SAVE_EVERY_S = 60.0
+"""Time between checkpoints."""
+
 CURVE_EVERY = 100
 """Updates that are averaged into one point of the curve."""
 
@@ -221,7 +224,6 @@ def fit(
     output: Path,
     resume: bool = False,
     factory: ModelFactory = make_model,
-    save_every_s: float = 60.0,
     stop_after: int | None = None,
 ) -> Fit:
     """Train a reconstructor on ``data/train`` and keep it in ``output``.
@@ -232,7 +234,6 @@ def fit(
         output: Folder of the checkpoint.
         resume: Go on with the training in ``output``, if there is one.
         factory: Makes the network.
-        save_every_s: Time between checkpoints.
         stop_after: Leave after this many updates in all, as if interrupted.
     """
     if cfg.device == "cpu":
@@ -248,7 +249,7 @@ def fit(
         while state.update < end:
             _update(state, recording)
             progress.advance(task)
-            if time.monotonic() - saved > save_every_s:
+            if time.monotonic() - saved > SAVE_EVERY_S:
                 save(state, output)
                 saved = time.monotonic()
     save(state, output)

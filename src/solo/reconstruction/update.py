@@ -55,8 +55,6 @@ def reconstruction_loss(
     outputs: Outputs,
     target_height: torch.Tensor,
     target_velocity: torch.Tensor,
-    height_weight: float = HEIGHT_WEIGHT,
-    velocity_weight: float = VELOCITY_WEIGHT,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Loss of a batch, and its detached parts.
 
@@ -72,7 +70,7 @@ def reconstruction_loss(
         )
     height_l1 = (height - target_height).abs().mean()
     velocity_l1 = (velocity - target_velocity).abs().sum(dim=-1).mean()
-    loss = height_weight * height_l1 + velocity_weight * velocity_l1
+    loss = HEIGHT_WEIGHT * height_l1 + VELOCITY_WEIGHT * velocity_l1
     parts = {"height_l1_m": height_l1.detach(), "velocity_l1": velocity_l1.detach()}
     return loss, parts
 

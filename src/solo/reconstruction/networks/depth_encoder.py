@@ -34,11 +34,10 @@ class DepthEncoder(nn.Module):
         frames: int = 1,
         channels: Sequence[int] = (16, 32, 64, 64),
         strides: Sequence[int] = (2, 2, 2, 2),
-        stem_kernel: int = 5,
     ) -> None:
         """Create the network; channels and strides are of the stem, then of each block.
 
-        Frames are stacked as channels; the kernel of the stem is odd.
+        Frames are stacked as channels.
         """
         super().__init__()
         if len(channels) != len(strides) or len(channels) < 2:
@@ -48,14 +47,9 @@ class DepthEncoder(nn.Module):
             )
         self.strides = tuple(strides)
         self.output_channels = channels[-1]
-        self.stem = nn.Conv2d(
-            2 * frames,
-            channels[0],
-            stem_kernel,
-            stride=strides[0],
-            padding=stem_kernel // 2,
+        self.stem = init_conv(
+            nn.Conv2d(2 * frames, channels[0], 5, stride=strides[0], padding=2)
         )
-        init_conv(self.stem)
         blocks = zip(channels[:-1], channels[1:], strides[1:], strict=True)
         self.blocks = nn.ModuleList(ResidualBlock(*sizes) for sizes in blocks)
 
