@@ -102,24 +102,21 @@ class CommandFilter:
 
 
 class ScriptedOperator(Operator):
-    """Stands up, walks at a constant velocity, stops: for simulation and tests."""
+    """Stands up and walks at a constant velocity: for simulation and tests."""
 
     def __init__(
         self,
         velocity: tuple[float, float, float] = (0.0, 0.0, 0.0),
-        stop_after_s: float | None = None,
         insist_s: float = 0.0,
     ) -> None:
         """Prepare the script.
 
         Args:
             velocity: Velocity to walk at, vx, vy, wz; m/s, m/s, rad/s.
-            stop_after_s: Stop so long after the first read; None for never.
             insist_s: Ask to stand up for so long; only once if 0. On a busy computer
                 the first state may come too late to be granted it.
         """
-        self.velocity, self._stop_after_s = velocity, stop_after_s
-        self._insist_s = insist_s
+        self.velocity, self._insist_s = velocity, insist_s
         self._start: float | None = None
         self._num_reads = 0
 
@@ -129,6 +126,4 @@ class ScriptedOperator(Operator):
         self._num_reads += 1
         is_begin = self._num_reads == 1 or now - self._start < self._insist_s
         request = Request.STAND_UP if is_begin else Request.WALK
-        if self._stop_after_s is not None and now - self._start >= self._stop_after_s:
-            request = Request.STOP
         return OperatorInput(now, self.velocity, request)

@@ -64,8 +64,8 @@ class Expected:
 EXPECTED = {
     "g1": Expected(
         joints=MOTOR_LIMITS,
-        camera=(640, 480),
-        focal_px=384.0,
+        camera=(DepthContract.width, DepthContract.height),
+        focal_px=DepthContract.fx,
         # Unitree's own policies use up to 200 Nm/rad and 5 Nm s/rad (unitree_rl_lab).
         max_kp=400.0,
         max_kd=15.0,
