@@ -54,10 +54,10 @@ def problems_of(robot: G1Robot) -> Mapping[str, str]:
 
 
 @contextmanager
-def simulated_g1(model, domain: int, *options: str):
+def simulated_g1(model, domain: int, *options: str, wait_s: float = 1.0):
     process = subprocess.Popen(
         [sys.executable, "-m", "solo.cli.main", "sim-robot", "--model", str(model),
-         "--domain", str(domain), "--wait", "1.0", *options],
+         "--domain", str(domain), "--wait", str(wait_s), *options],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -183,7 +183,7 @@ def test_wrists_go_to_zero_slowly_from_where_they_were(contract, stiff):
 @pytest.mark.slow
 def test_stands_over_dds_and_damps_when_the_robot_falls_silent(contract, model, domain):
     with (
-        simulated_g1(model, domain, "--wait", "60") as process,
+        simulated_g1(model, domain, wait_s=60.0) as process,
         connected(contract, domain) as robot,
     ):
         runtime = stand(contract, robot, 4.0)
@@ -204,7 +204,7 @@ def test_stands_for_20_s_while_5_percent_of_the_messages_are_lost(
     contract, model, domain
 ):
     with (
-        simulated_g1(model, domain, "--drop", "0.05", "--wait", "60"),
+        simulated_g1(model, domain, "--drop", "0.05", wait_s=60.0),
         connected(contract, domain) as robot,
     ):
         runtime = stand(contract, robot, 23.0)
