@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tyro.conf import Positional, Suppress, arg
+from tyro.conf import Positional, arg
 
 from solo.cli import Verb
 from solo.cli.checks import MAX_PORT, find_bundle
@@ -280,16 +280,17 @@ class SimRobot(Verb):
     (silent), or refusing to be released (stuck)."""
     seconds: float | None = None
     """Stop after this many seconds."""
-    model: Suppress[Path | None] = None
-    """The robot and its ground, MJCF, in the place of the G1 on the terrain."""
-    wait: Suppress[float] = 0.0
-    """How long simulated time waits for a new command, s."""
-    release: Suppress[float] = 2.5
-    """When the harness lets go, s after the first command with stiffness."""
+    model: Path | None = None
+    """MJCF file of a G1 and its ground, in place of ours."""
+    wait: float = 0.0
+    """How long simulated time waits for a late command on a busy computer, s."""
+    release: float = 2.5
+    """Time from the first stiff command until the harness lets go, s; inf for never."""
 
     def run(self) -> dict[str, Any]:
         check_number("drop", self.drop, 0.0, 1.0)
         check_number("wait", self.wait, 0.0)
+        check_number("release", self.release, 0.0, math.inf)
 
         from solo.deploy.drivers import sim_robot
         from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
