@@ -231,13 +231,9 @@ class Cutout:
 def cut_out(
     scene: TerrainScene, level: int, places_m: np.ndarray, reach_m: float
 ) -> Cutout:
-    """Cut out the ground around places; what is outside of the grid is left out.
+    """Cut out the ground around places [N, 2]; what is outside of the grid is left out.
 
-    Args:
-        scene: Patches or strips, in one column as in evaluations.
-        level: Patch or strip whose colours are taken.
-        places_m: x and y in the world, [N, 2].
-        reach_m: How far around them.
+    The scene has one column, as in evaluations; colours are those of one of its levels.
     """
     grid = scene.grid
     # Whoever left the grid is shown the ground at its edge.
