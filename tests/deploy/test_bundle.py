@@ -23,12 +23,13 @@ def swap(names: list[str]) -> None:
     names[0], names[1] = names[1], names[0]
 
 
+def lists_of_joints(meta):
+    terms = [t["joints"] for t in meta["observation"]["terms"] if "joints" in t]
+    return [meta["joints"]["names"], meta["action"]["joints"], *terms]
+
+
 def swap_everywhere(meta, golden):
-    for names in (
-        meta["joints"]["names"],
-        meta["action"]["joints"],
-        *(t["joints"] for t in meta["observation"]["terms"] if "joints" in t),
-    ):
+    for names in lists_of_joints(meta):
         swap(names)
 
 
@@ -39,11 +40,7 @@ def drop_joint(meta, golden):
 
 
 def rename_joint(meta, golden):
-    for names in (
-        meta["joints"]["names"],
-        meta["action"]["joints"],
-        *(t["joints"] for t in meta["observation"]["terms"] if "joints" in t),
-    ):
+    for names in lists_of_joints(meta):
         names[3] = "left_wing_joint"
 
 
