@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import solo
-from solo.deploy.camera import DepthProcessor, DepthWindow
+from solo.deploy.camera import DepthProcessor
 from solo.deploy.contract import Contract
-from solo.deploy.drivers.protocols import RobotState
-from solo.deploy.observation import Observation, Window, assemble
+from solo.deploy.drivers.protocols import DepthFrame, RobotState
+from solo.deploy.observation import Observer
 
 CAMERA_HEIGHT_M = 1.04
 """Of the G1's chest camera in the default pose."""
@@ -42,16 +42,14 @@ def main() -> None:
     bundle = solo.load_bundle(path)
     contract, policy = bundle.contract, bundle.policy
     joints, pitch = contract.joints, bundle.metadata["depth"]["mount"]["pitch_down_deg"]
-    window = Window(contract.proprioception_frames, 9 + 3 * len(joints.names))
-    images, processor = DepthWindow(contract.depth), DepthProcessor(contract.depth)
+    observer, processor = Observer(contract), DepthProcessor(contract.depth)
     command, action = np.array([0.5, 0.0, 0.0]), np.zeros(len(joints.names))
 
     policy.reset()
     for step in range(50):  # One second at 50 Hz.
         state = read_robot(contract, step * contract.period_s)
-        vector = assemble(state, command, action, joints)
-        image = processor.normalise(processor.resize(read_camera(contract, pitch)))
-        seen = Observation(vector, window.push(vector), image, images.push(image))
+        frame = DepthFrame(state.time_s, read_camera(contract, pitch))
+        seen = observer.observe(state, processor(frame), command, action)
         action = policy.step(seen)
         targets = joints.targets(action)  # Send these to the motors, rad.
         assert policy.view is not None

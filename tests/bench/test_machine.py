@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from solo.bench.cfg import MachineBenchCfg
-from solo.bench.machine import CONTROL_S, ConstantWork, bench_machine
+from solo.bench.machine import ConstantWork, bench_machine
+from solo.deploy.contract import CONTROL_HZ
 from solo.deploy.loop import WARM_UP_TICKS, FixedRateLoop, LostTime
 
 
@@ -35,7 +36,7 @@ def test_a_machine_that_stops_shows_as_late_though_the_work_is_constant():
             period_s, clock, sleep, cpu_clock=lambda: 0.0, lost_clock=_nothing_lost
         )
 
-    cfg = MachineBenchCfg(seconds=(WARM_UP_TICKS + 500) * CONTROL_S, work_ms=0.01)
+    cfg = MachineBenchCfg(seconds=(WARM_UP_TICKS + 500) / CONTROL_HZ, work_ms=0.01)
     result = bench_machine(cfg, make_loop)
     assert result["ticks"] == WARM_UP_TICKS + 500
     assert result["late_ticks_after_warm_up"] == 1

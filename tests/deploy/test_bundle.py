@@ -23,12 +23,13 @@ def swap(names: list[str]) -> None:
     names[0], names[1] = names[1], names[0]
 
 
+def lists_of_joints(meta):
+    terms = [t["joints"] for t in meta["observation"]["terms"] if "joints" in t]
+    return [meta["joints"]["names"], meta["action"]["joints"], *terms]
+
+
 def swap_everywhere(meta, golden):
-    for names in (
-        meta["joints"]["names"],
-        meta["action"]["joints"],
-        *(t["joints"] for t in meta["observation"]["terms"] if "joints" in t),
-    ):
+    for names in lists_of_joints(meta):
         swap(names)
 
 
@@ -39,11 +40,7 @@ def drop_joint(meta, golden):
 
 
 def rename_joint(meta, golden):
-    for names in (
-        meta["joints"]["names"],
-        meta["action"]["joints"],
-        *(t["joints"] for t in meta["observation"]["terms"] if "joints" in t),
-    ):
+    for names in lists_of_joints(meta):
         names[3] = "left_wing_joint"
 
 
@@ -258,18 +255,17 @@ def test_missing_provider_says_what_to_install(monkeypatch):
         load_bundle(bundle_path(), provider="npu")
 
 
-def test_engines_of_tensorrt_are_kept_per_graph(tmp_path):
-    first, second, third = bundle_policy.provider_options(
-        "tensorrt", "a" * 64, tmp_path
-    )
+def test_engines_of_tensorrt_are_kept_per_graph(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first, second, third = bundle_policy.provider_options("tensorrt", "a" * 64)
     assert first[0] == "TensorrtExecutionProvider"
     folder = Path(first[1]["trt_engine_cache_path"])
-    assert folder.parent == tmp_path
+    assert folder.parent == tmp_path / "solo" / "tensorrt"
     assert folder.name.startswith("a" * 16)
     assert folder.is_dir()
     assert second[0] == "CUDAExecutionProvider"
     assert third[0] == "CPUExecutionProvider"
-    other = bundle_policy.provider_options("tensorrt", "b" * 64, tmp_path)[0][1]
+    other = bundle_policy.provider_options("tensorrt", "b" * 64)[0][1]
     assert other["trt_engine_cache_path"] != str(folder)
 
 

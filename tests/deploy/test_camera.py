@@ -9,9 +9,10 @@ from dataclasses import asdict, fields
 import numpy as np
 import pytest
 
-from solo.deploy.camera import Capture, DepthProcessor, DepthWindow
+from solo.deploy.camera import Capture, DepthProcessor
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import DepthFrame
+from solo.deploy.observation import Window
 from solo.errors import SoloError
 from solo.sensors.depth.cfg import DepthCameraCfg, DepthSensorCfg
 
@@ -57,7 +58,7 @@ def test_window_equals_the_history_of_training():
     from solo.sensors.depth.camera import DepthHistory
 
     history = DepthHistory(1, max_delay=0, shape=(64, 113))
-    window = DepthWindow(D455)
+    window = Window(D455.frames, (64, 113), D455.stride)
     rng = np.random.default_rng(0)
     for _ in range(30):
         image = rng.random((64, 113), dtype=np.float32)

@@ -44,11 +44,10 @@ def test_what_is_not_a_number_means_stand_still():
     assert command.step((np.nan, 0.0, 0.0)) == pytest.approx([0.0, 0.0, 0.0])
 
 
-def test_script_stands_up_walks_and_stops():
-    script = ScriptedOperator((0.3, 0.0, 0.0), stop_after_s=1.0)
+def test_script_stands_up_and_walks():
+    script = ScriptedOperator((0.3, 0.0, 0.0))
     assert script.read(10.0).request == Request.STAND_UP
     assert script.read(10.5).request == Request.WALK
-    assert script.read(11.0).request == Request.STOP
 
 
 def event(kind: int, number: int, value: int) -> bytes:

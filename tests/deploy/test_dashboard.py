@@ -17,7 +17,7 @@ import pytest
 
 from solo.deploy.bundle.policy import PolicyView
 from solo.deploy.command import CommandCfg
-from solo.deploy.dashboard.publisher import Dashboard, is_loopback
+from solo.deploy.dashboard.publisher import Dashboard, TickRecorder, is_loopback
 from solo.deploy.dashboard.server import PAGE, depth_bytes, describe
 from solo.deploy.dashboard.slot import Slot
 from solo.deploy.phase import Request
@@ -25,7 +25,6 @@ from solo.errors import SoloError
 
 from .helpers import Rig, tiny_contract
 
-SIZES = ((3, 4), (2, 3), (1, 2))
 WINDOW = {"cells": (2, 3), "x_range_m": (-0.1, 0.5), "y_range_m": (-0.2, 0.2)}
 INFO = {"max_range_m": 3.0}
 
@@ -40,7 +39,7 @@ def rig(tmp_path):
 def make_dashboard(**cfg) -> Dashboard:
     contract, command = tiny_contract(), CommandCfg()
     place = {"port": 0, **cfg}
-    return Dashboard(contract, command, "tiny.onnx", "fake", WINDOW, (1, 2), **place)
+    return Dashboard(contract, command, "tiny.onnx", "fake", WINDOW, **place)
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def unpacked(text: str, dtype: str) -> np.ndarray:
 
 
 def test_a_record_holds_the_tick(rig):
-    slot = Slot(*SIZES)
+    slot, recorder = Slot(), TickRecorder(rig.contract)
     assert slot.read() is None
     rig.walk()
     rig.operator.velocity = (0.5, 0.0, 9.0)
@@ -73,7 +72,7 @@ def test_a_record_holds_the_tick(rig):
     view = PolicyView(
         np.arange(6.0).reshape(2, 3) / 10.0, np.array([0.3, -0.1, 0.0]), np.eye(2)[:1]
     )
-    slot.write(replace(rig.runtime.snapshot, view=view))
+    slot.write(recorder.record(replace(rig.runtime.snapshot, view=view)))
     state = describe(slot.read(), INFO)
     assert state["phase"] == "walking"
     assert state["velocity"]["command"] == pytest.approx([0.06, 0.0, 0.12])
@@ -96,16 +95,16 @@ def test_depth_is_one_byte_per_pixel_and_invalid_is_zero():
 
 
 def test_faults_of_a_single_tick_are_not_missed(rig):
-    slot = Slot(*SIZES)
+    recorder = TickRecorder(rig.contract)
     rig.walk()
     rig.policy.action = np.array([0.0, np.nan, 0.0])
     rig.tick()
-    slot.write(rig.runtime.snapshot)
+    recorder.record(rig.runtime.snapshot)
     rig.policy.action = np.zeros(3)
     for _ in range(50):
         rig.tick()
-        slot.write(rig.runtime.snapshot)
-    (fault,) = describe(slot.read(), INFO)["faults"]
+        record = recorder.record(rig.runtime.snapshot)
+    (fault,) = describe(record, INFO)["faults"]
     assert (fault["name"], fault["reaction"]) == ("nan_action", "damp")
     assert (fault["count"], fault["is_active"]) == (1, False)
     assert fault["ago_s"] == pytest.approx(1.0)
@@ -113,14 +112,14 @@ def test_faults_of_a_single_tick_are_not_missed(rig):
 
 
 def test_what_is_not_a_number_does_not_break_the_page(rig):
-    slot = Slot(*SIZES)
+    recorder = TickRecorder(rig.contract)
     rig.robot.quat_wxyz = np.zeros(4)
     rig.depth.is_silent = True
     rig.operator.velocity = (np.nan, np.inf, 0.0)
     rig.tick()
     view = PolicyView(np.full((2, 3), np.nan), np.full(3, np.nan), np.zeros((1, 2)))
-    slot.write(replace(rig.runtime.snapshot, view=view))
-    state = describe(slot.read(), INFO)
+    record = recorder.record(replace(rig.runtime.snapshot, view=view))
+    state = describe(record, INFO)
     assert state["tilt_deg"] is None
     assert state["ages_ms"][1] is None
     assert state["velocity"]["wanted"] == [None, None, 0.0]
@@ -128,26 +127,26 @@ def test_what_is_not_a_number_does_not_break_the_page(rig):
 
 
 def test_recent_ticks_come_in_order_and_the_ring_closes(rig):
-    slot = Slot(*SIZES)
+    recorder = TickRecorder(rig.contract)
     rig.tick()
     stats = rig.runtime.loop.stats
     for index in range(1, 701):
         stats.add(0.0, 1e-3 * index, 0.02)
-        slot.write(rig.runtime.snapshot)
-    timing = describe(slot.read(), INFO)["timing"]
+        record = recorder.record(rig.runtime.snapshot)
+    timing = describe(record, INFO)["timing"]
     assert timing["recent_tick_ms"] == pytest.approx(list(range(201, 701)), abs=0.01)
     assert timing["overruns"] == 680
     assert sum(timing["histogram"]) == 700
 
 
 def test_a_half_written_record_is_not_taken(rig):
-    slot = Slot(*SIZES)
-    slot.write(rig.runtime.snapshot)
+    slot = Slot()
+    slot.write(TickRecorder(rig.contract).record(rig.runtime.snapshot))
     whole = slot.read()
     assert whole is not None
-    slot._sequence[0] += 1  # As if the loop was in the middle of a tick,
+    slot._memory[100] ^= 1  # As if the loop was in the middle of a tick,
     begin = time.monotonic()
-    assert slot.read(timeout_s=0.05) is not None  # and died there.
+    assert slot.read(timeout_s=0.05) is whole  # and died there.
     assert time.monotonic() - begin >= 0.05
 
 
@@ -220,9 +219,9 @@ def test_nothing_that_happens_to_it_reaches_the_loop(rig, dashboard):
     dashboard._process.terminate()
     dashboard._process.join()
     dashboard.put(rig.runtime.snapshot)  # Nobody reads: nothing waits.
-    wrong = PolicyView(np.zeros((9, 9)), np.zeros(3), np.zeros((1, 2)))
+    wrong = PolicyView(np.zeros((999, 999)), np.zeros(3), np.zeros((1, 2)))
     dashboard.put(replace(rig.runtime.snapshot, view=wrong))
-    assert "broadcast" in (dashboard.failure or "")
+    assert "there is room" in (dashboard.failure or "")
     dashboard.put(rig.runtime.snapshot)
     rig.tick()
     assert not rig.runtime.faults

@@ -125,16 +125,11 @@ def test_a_short_run_in_simulation(bundle, tmp_path, capsys):
 def test_the_command_is_limited_to_what_the_policy_was_trained_for(bundle, monkeypatch):
     seen = []
 
-    class Stub:
-        runtime = None
+    def stub(contract, policy, robot, camera, operator, cfg, *rest):
+        seen.append(cfg)
+        raise SoloError("far enough")
 
-        def __init__(self, contract, policy, robot, camera, operator, cfg, *rest):
-            seen.append(cfg)
-
-        def run(self, ticks, on_tick):
-            raise SoloError("far enough")
-
-    monkeypatch.setattr("solo.deploy.session.Session", Stub)
+    monkeypatch.setattr("solo.deploy.session.run_session", stub)
     with pytest.raises(SoloError, match="far enough"):
         Deploy(BUNDLE, seconds=1.0).run()
     assert seen[0].command is bundle.command

@@ -22,7 +22,7 @@ from solo.bench.stop import free_domain
 from solo.deploy.command import ScriptedOperator
 from solo.deploy.drivers import g1_messages as messages
 from solo.deploy.drivers import g1_publisher
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_dds import COMMAND_TOPIC, G1Cfg, G1Robot
 from solo.deploy.drivers.protocols import JointCommand, damping_command
 from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
@@ -54,15 +54,15 @@ def problems_of(robot: G1Robot) -> Mapping[str, str]:
 
 
 @contextmanager
-def simulated_g1(model, domain: int, *options: str):
+def simulated_g1(model, domain: int, *options: str, wait_s: float = 1.0):
     process = subprocess.Popen(
-        [sys.executable, "-m", "solo.deploy.drivers.sim_dds", "--model", str(model),
-         "--domain", str(domain), "--wait", "1.0", *options],
+        [sys.executable, "-m", "solo.cli.main", "sim-robot", "--model", str(model),
+         "--domain", str(domain), "--wait", str(wait_s), *options],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline().startswith("Simulated G1")
         yield process
     finally:
         process.kill()
@@ -99,6 +99,13 @@ def stand(contract, robot, seconds: float) -> Runtime:
     )
     runtime.run(max_ticks=round(seconds * contract.control_hz))
     return runtime
+
+
+@pytest.fixture
+def stiff(contract):
+    """A command that holds the default pose."""
+    joints, zeros = contract.joints, np.zeros(25)
+    return JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
 
 
 def tilt_deg(robot: G1Robot) -> float:
@@ -157,10 +164,8 @@ def test_commands_carry_modes_checksum_and_held_wrists(contract):
     assert (damped["kd"][:29] > 0.0).all()
 
 
-def test_wrists_go_to_zero_slowly_from_where_they_were(contract):
+def test_wrists_go_to_zero_slowly_from_where_they_were(contract, stiff):
     robot = G1Robot(contract.joints, G1Cfg())
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(zeros, zeros, joints.kp, joints.kd, zeros)
     state = np.zeros((), messages.LOW_STATE)
     state["motor_state"]["q"][20] = 1.0
     state["imu_state"]["quaternion"] = [1.0, 0.0, 0.0, 0.0]
@@ -178,7 +183,7 @@ def test_wrists_go_to_zero_slowly_from_where_they_were(contract):
 @pytest.mark.slow
 def test_stands_over_dds_and_damps_when_the_robot_falls_silent(contract, model, domain):
     with (
-        simulated_g1(model, domain, "--wait", "60") as process,
+        simulated_g1(model, domain, wait_s=60.0) as process,
         connected(contract, domain) as robot,
     ):
         runtime = stand(contract, robot, 4.0)
@@ -199,7 +204,7 @@ def test_stands_for_20_s_while_5_percent_of_the_messages_are_lost(
     contract, model, domain
 ):
     with (
-        simulated_g1(model, domain, "--drop", "0.05", "--wait", "60"),
+        simulated_g1(model, domain, "--drop", "0.05", wait_s=60.0),
         connected(contract, domain) as robot,
     ):
         runtime = stand(contract, robot, 23.0)
@@ -367,7 +372,7 @@ def heard_commands(domain: int):
         heard.append((time.monotonic(), bool(record["motor_cmd"]["kp"].any())))
 
     connection = Connection("lo", domain)
-    listener = connection.listen(COMMAND_TOPIC, g1_idl.LowCmd, hear)
+    listener = TopicListener(connection, COMMAND_TOPIC, g1_idl.LowCmd, hear)
     yield heard
     listener.close()
     connection.close()
@@ -400,10 +405,8 @@ def write_until_lost(robot, command) -> None:
 
 @pytest.mark.slow
 def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
-    contract, model, domain
+    contract, stiff, model, domain
 ):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with (
         simulated_g1(model, domain),
         connected(contract, domain, watchdog_s=4.0) as robot,
@@ -426,9 +429,7 @@ def test_the_watchdog_damps_and_stays_so_until_the_loop_has_damped(
 
 
 @pytest.mark.slow
-def test_closing_damps_for_a_second(contract, model, domain):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+def test_closing_damps_for_a_second(contract, stiff, model, domain):
     with (
         simulated_g1(model, domain),
         heard_commands(domain) as heard,
@@ -460,16 +461,16 @@ def test_damping_ends_when_the_joints_are_slow(monkeypatch, fast_s, damped_s):
             state["motor_state"]["dq"] = 2.0 if now - 50.0 < fast_s else 0.1
             handlers[0](messages.seal(state))
 
-    class Robot:
-        @staticmethod
-        def listen(_topic, _kind, handle):
+    class Listener:
+        def __init__(self, _connection, _topic, _kind, handle):
             handlers.append(handle)
-            return Robot
 
-        close = staticmethod(lambda: handlers.clear())
+        def close(self):
+            handlers.clear()
 
     monkeypatch.setattr(g1_publisher, "time", Clock)
-    g1_publisher.damp_until_slow(cast("Connection", Robot), lambda: sent.append(now))
+    monkeypatch.setattr(g1_publisher, "TopicListener", Listener)
+    g1_publisher.damp_until_slow(cast("Connection", None), lambda: sent.append(now))
     assert sent[-1] - 50.0 == pytest.approx(damped_s, abs=0.01)
     assert np.diff(sent).max() < 0.003
     assert not handlers
@@ -478,10 +479,8 @@ def test_damping_ends_when_the_joints_are_slow(monkeypatch, fast_s, damped_s):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_loop_damps_when_the_process_that_sends_is_lost(
-    contract, model, domain, number
+    contract, stiff, model, domain, number
 ):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with (
         simulated_g1(model, domain),
         connected(contract, domain) as robot,
@@ -504,9 +503,9 @@ def test_the_loop_damps_when_the_process_that_sends_is_lost(
 
 
 @pytest.mark.slow
-def test_the_process_that_sends_damps_when_it_is_told_to_end(contract, model, domain):
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
+def test_the_process_that_sends_damps_when_it_is_told_to_end(
+    contract, stiff, model, domain
+):
     with (
         simulated_g1(model, domain),
         connected(contract, domain) as robot,
@@ -576,12 +575,12 @@ def test_another_program_on_the_command_topic_is_refused(contract, model, domain
 
 
 @pytest.mark.slow
-def test_the_motion_service_is_released_until_no_mode_is_left(contract, model, domain):
+def test_the_motion_service_is_released_until_no_mode_is_left(
+    contract, stiff, model, domain
+):
     """The simulated one has to be asked twice, and the robot obeys only then."""
     from solo.deploy.drivers.g1_motion import MotionService
 
-    joints, zeros = contract.joints, np.zeros(25)
-    stiff = JointCommand(joints.default_pos, zeros, joints.kp, joints.kd, zeros)
     with simulated_g1(model, domain) as process:
         connection = Connection("lo", domain)
         service = MotionService(connection)

@@ -64,7 +64,7 @@ def test_each_number_comes_from_its_source():
 
 
 def test_window_is_filled_by_the_first_value_and_then_slides():
-    window = Window(3, 1)
+    window = Window(3, (1,))
     assert window.push(np.array([5.0])).ravel().tolist() == [5, 5, 5]
     first = window.push(np.array([6.0]))
     assert first.ravel().tolist() == [5, 5, 6]

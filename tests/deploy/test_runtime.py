@@ -92,115 +92,60 @@ def test_stop_ends_the_run_with_damping(rig):
     assert rig.is_damped
 
 
-def break_state(rig):
-    rig.robot.is_silent = True
+def change(device, **values):
+    """What sets something on a device of the rig."""
+
+    def inject(rig):
+        for name, value in values.items():
+            setattr(getattr(rig, device), name, value)
+
+    return inject
 
 
-def break_depth(rig):
-    rig.depth.is_silent = True
+def report(**values):
+    """What the robot says about its own condition."""
+    return change("robot", health=healthy(**values))
 
 
-def break_operator(rig):
-    rig.operator.is_silent = True
+def act(*action):
+    return change("policy", action=np.array(action))
 
 
-def nan_action(rig):
-    rig.policy.action = np.array([0.0, np.nan, 0.0])
-
-
-def wild_action(rig):
-    rig.policy.action = np.array([0.0, 99.0, 0.0])
-
-
-def crash(rig):
-    rig.policy.error = ValueError("weights lost")
-
-
-def nan_state(rig):
-    rig.robot.joint_pos = np.full(3, np.nan)
-
-
-def bent(rig):
-    rig.robot.joint_pos = np.array([0.0, 1.5, 0.0])
-
-
-def fast(rig):
-    rig.robot.joint_vel = np.array([0.0, 0.0, 50.0])
-
-
-def fallen(rig):
-    rig.robot.quat_wxyz = np.array([0.5, 0.0, 0.8, 0.0])
-
-
-def unplugged(rig):
-    rig.robot.fails = True
+def tell(name):
+    """What a driver finds by itself."""
+    return change("robot", problems={name: "seen by the driver"})
 
 
 def pause(rig):
     rig.now += 0.19  # And the 0.02 s of the next tick.
 
 
-def tell(name):
-    """What a driver finds by itself."""
-
-    def inject(rig):
-        rig.robot.problems = {name: "seen by the driver"}
-
-    return inject
-
-
-def turning(rig):
-    rig.robot.ang_vel_b = np.array([0.0, -6.5, 0.0])
-
-
-def motor_error(rig):
-    rig.robot.health = healthy(errors=np.array([0, 0x200, 0]))
-
-
-def hot(rig):
-    rig.robot.health = healthy(winding_c=np.array([60.0, 121.0, 60.0]))
-
-
-def low_voltage(rig):
-    rig.robot.health = healthy(voltage=np.array([38.0, 50.0, 50.0]))
-
-
-def empty(rig):
-    rig.robot.health = healthy(battery=19.0)
-
-
-def freeze(rig):
-    rig.robot.is_frozen = True
-
-
-def freeze_depth(rig):
-    rig.depth.is_frozen = True
-
-
-def cover(rig):
-    rig.depth.is_covered = True
-
+bent = change("robot", joint_pos=np.array([0.0, 1.5, 0.0]))
+fast = change("robot", joint_vel=np.array([0.0, 0.0, 50.0]))
+fallen = change("robot", quat_wxyz=np.array([0.5, 0.0, 0.8, 0.0]))
+freeze_depth = change("depth", is_frozen=True)
+cover = change("depth", is_covered=True)
 
 FAULTS = {
-    "gyroscope": (turning, "damp", 0.06),
-    "motor_error": (motor_error, "damp", 0.0),
-    "overheat": (hot, "damp", 0.0),
-    "bus_voltage": (low_voltage, "damp", 0.06),
-    "low_battery": (empty, "hold", 0.0),
-    "frozen_state": (freeze, "damp", 0.1),
+    "gyroscope": (change("robot", ang_vel_b=np.array([0.0, -6.5, 0.0])), "damp", 0.06),
+    "motor_error": (report(errors=np.array([0, 0x200, 0])), "damp", 0.0),
+    "overheat": (report(winding_c=np.array([60.0, 121.0, 60.0])), "damp", 0.0),
+    "bus_voltage": (report(voltage=np.array([38.0, 50.0, 50.0])), "damp", 0.06),
+    "low_battery": (report(battery=19.0), "hold", 0.0),
+    "frozen_state": (change("robot", is_frozen=True), "damp", 0.1),
     "frozen_depth": (freeze_depth, "hold", 0.24),
     "covered_depth": (cover, "hold", 0.0),
-    "stale_state": (break_state, "damp", 0.1),
-    "stale_depth": (break_depth, "hold", 0.25),
-    "stale_command": (break_operator, "hold", 0.5),
-    "nan_action": (nan_action, "damp", 0.0),
-    "action_range": (wild_action, "damp", 0.0),
-    "policy_error": (crash, "damp", 0.0),
-    "nan_state": (nan_state, "damp", 0.0),
+    "stale_state": (change("robot", is_silent=True), "damp", 0.1),
+    "stale_depth": (change("depth", is_silent=True), "hold", 0.25),
+    "stale_command": (change("operator", is_silent=True), "hold", 0.5),
+    "nan_action": (act(0.0, np.nan, 0.0), "damp", 0.0),
+    "action_range": (act(0.0, 99.0, 0.0), "damp", 0.0),
+    "policy_error": (change("policy", error=ValueError("weights lost")), "damp", 0.0),
+    "nan_state": (change("robot", joint_pos=np.full(3, np.nan)), "damp", 0.0),
     "joint_position": (bent, "damp", 0.06),
     "joint_velocity": (fast, "damp", 0.06),
     "tilt": (fallen, "damp", 0.0),
-    "robot_error": (unplugged, "stop", 0.0),
+    "robot_error": (change("robot", fails=True), "stop", 0.0),
     "pause": (pause, "damp", 0.0),
     "watchdog": (tell("watchdog"), "damp", 0.0),
     "mode_machine": (tell("mode_machine"), "damp", 0.0),

@@ -13,7 +13,7 @@ from solo.deploy.drivers.sim_robot import HarnessCfg, SimCamera, SimRobot
 from solo.deploy.phase import Phase
 from solo.deploy.replay import Recording, replay
 from solo.deploy.runtime import Runtime, RuntimeCfg
-from solo.deploy.session import Session
+from solo.deploy.session import run_session
 from solo.errors import SoloError
 from tests.deploy.stand import StandPolicy
 
@@ -130,7 +130,7 @@ def test_a_session_in_its_own_process_can_be_replayed(model, tmp_path):
     contract = g1_contract(needs_depth=True)
     robot = SimulatedRobot(model, contract.joints, contract.depth)
     cfg = RuntimeCfg(stand_up_s=0.5, safety=PATIENT)
-    session = Session(
+    result = run_session(
         contract,
         StandPolicy(contract.joints),
         robot,
@@ -139,8 +139,8 @@ def test_a_session_in_its_own_process_can_be_replayed(model, tmp_path):
         cfg,
         tmp_path / "faults",
         tmp_path / "log",
+        max_ticks=100,
     )
-    result = session.run(max_ticks=100)
     assert result["phase"] == "walking"
     assert result["faults"] == {}
     assert result["depth_frames"] > 1  # On a busy machine not many.

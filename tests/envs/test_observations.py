@@ -17,7 +17,6 @@ from solo.envs.observations_cfg import (
     make_observations,
 )
 from solo.robots.g1 import G1
-from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains import TerrainSceneCfg
 
 from .helpers import make_cfg, stand_still, without_randomness
@@ -125,7 +124,7 @@ def depth_after_step(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 def test_depth_window_after_a_reset_holds_the_new_episode_alone():
     """Robots are carried to places of different depth in successive episodes."""
-    clean = DepthSensorCfg.for_robot(G1, clean=True)
+    clean = G1.depth_sensor(clean=True)
     cfg = without_randomness(make_cfg(3, stage="perceptive", depth=clean))
     env = make_env(cfg)
     env.reset(seed=0)
@@ -170,7 +169,7 @@ def test_camera_pose_error_is_drawn_per_episode_within_the_table(env):
 
 
 def test_camera_pose_matches_the_camera_in_the_model():
-    clean = DepthSensorCfg.for_robot(G1, clean=True)
+    clean = G1.depth_sensor(clean=True)
     env = make_env(make_cfg(3, stage="perceptive", depth=clean))
     env.reset(seed=0)
     stand_still(env, 10)

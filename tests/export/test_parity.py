@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from solo.deploy.bundle.load import load_bundle
-from solo.deploy.camera import DepthProcessor, DepthWindow
+from solo.deploy.camera import DepthProcessor
 from solo.deploy.contract import DepthContract
 from solo.deploy.drivers.protocols import RobotState
 from solo.deploy.observation import Observation, Window, assemble, term_slices
@@ -18,7 +18,6 @@ from solo.envs.names import COMMAND
 from solo.export.graph import make_graph
 from solo.robots.g1 import G1
 from solo.sensors.depth.camera import DepthCamera
-from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains import TerrainSceneCfg
 from tests.deploy.helpers import g1_contract
 from tests.envs.helpers import make_cfg
@@ -36,7 +35,7 @@ def env():
     """A perceptive environment with small, clean images and without noise."""
     camera = replace(G1.depth_camera, output_width=25, output_height=16)
     robot = replace(G1, depth_camera=camera)
-    depth = DepthSensorCfg.for_robot(robot, clean=True)
+    depth = robot.depth_sensor(clean=True)
     cfg = make_cfg(1, terrain=TERRAIN, stage="perceptive", depth=depth)
     cfg.observations["proprioception_window"].enable_corruption = False
     env = make_env(cfg)
@@ -59,7 +58,7 @@ def measured(env) -> RobotState:
 def test_observations_and_actions_are_those_of_training(env):
     joints = g1_contract().joints
     depth = DepthContract(output_width=25, output_height=16)
-    window, images = Window(10, 84), DepthWindow(depth)
+    window, images = Window(10, (84,)), Window(4, (16, 25), 4)
     processor, term = DepthProcessor(depth), depth_term(env)
     policy = load_bundle(bundle_path()).policy
     graph = make_graph(*make_networks(), streaming=False)

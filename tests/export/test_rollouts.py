@@ -18,7 +18,6 @@ from solo.deploy.bundle.load import load_bundle
 from solo.deploy.observation import Observation
 from solo.envs.make import make_env
 from solo.robots.g1 import G1
-from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains import TerrainSceneCfg
 from tests.deploy.helpers import g1_contract
 from tests.deploy.stand import StandPolicy
@@ -36,7 +35,7 @@ STEPS = 500
 def rollout() -> list[tuple[bool, np.ndarray, np.ndarray]]:
     """Per step: is it the first one, images [4, H, W], proprioception [10, 84]."""
     camera = replace(G1.depth_camera, output_width=25, output_height=16)
-    depth = DepthSensorCfg.for_robot(replace(G1, depth_camera=camera))
+    depth = replace(G1, depth_camera=camera).depth_sensor()
     env = make_env(make_cfg(1, terrain=TERRAIN, stage="perceptive", depth=depth))
     controller = StandPolicy(g1_contract().joints)
     obs: Any = env.reset(seed=4)[0]

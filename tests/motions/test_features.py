@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from solo.deploy import contract
 from solo.errors import SoloError
 from solo.motions import rotations
-from solo.motions.clip import MotionClip
+from solo.motions.clip import CONTROL_HZ, MotionClip
 from solo.motions.library import (
     AMP_STATE_DIM,
     MotionLibrary,
@@ -16,6 +17,7 @@ from solo.motions.library import (
     clip_amp_transitions,
 )
 from solo.robots.g1 import G1
+from solo.tasks.profiles import PROFILES
 
 DEFAULT = np.array(G1.joint_values(G1.default_joint_pos))
 
@@ -32,6 +34,12 @@ def rigid(velocity: float, yaw: float, num_frames: int = 11, fps: float = 50.0):
         root_quat_w=np.repeat(rotations.about_axis(2, yaw)[None], num_frames, axis=0),
         joint_pos=np.repeat(DEFAULT[None], num_frames, axis=0),
     )
+
+
+def test_clips_profiles_and_robot_have_the_same_control_rate():
+    steps_s = [profile.physics[0] * profile.physics[1] for profile in PROFILES.values()]
+    assert steps_s == pytest.approx([1.0 / CONTROL_HZ] * len(PROFILES))
+    assert contract.CONTROL_HZ == CONTROL_HZ
 
 
 def test_the_state_is_joined_in_the_order_of_the_contract():

@@ -133,10 +133,9 @@ def _make_pipeline(
     return run
 
 
-def share_of_step(
-    num_threads: int, num_envs: int = 128, steps: int = 10
-) -> dict[str, float]:
+def share_of_step(num_threads: int) -> dict[str, float]:
     """Which share of a step of the perceptive environment is depth."""
+    num_envs, steps = 128, 10
     sim = make_simulation_cfg(num_threads=num_threads)
     env = make_env(
         make_locomotion_env_cfg(
@@ -175,11 +174,7 @@ def random_poses(
 ) -> Poses:
     """Robots in walking-like poses at random places on patches.
 
-    Args:
-        robot: The robot.
-        scene: The terrain.
-        spots: Level and column of the patch of each robot [B, 2].
-        rng: Source of randomness.
+    Spots are level and column of the patch of each robot [B, 2].
     """
     model, data = standing_pose(robot)
     joints = data.qpos[7:].copy()

@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from solo.bench.cfg import MachineBenchCfg
+from solo.deploy.contract import CONTROL_HZ
 from solo.deploy.loop import FixedRateLoop
-
-CONTROL_S = 0.02
-"""Control period of the policies."""
 
 
 def bench_machine(
@@ -32,7 +30,9 @@ def bench_machine(
         spent.append(work())
         return True
 
-    stats = make_loop(CONTROL_S).run(tick, max_ticks=round(cfg.seconds / CONTROL_S))
+    stats = make_loop(1.0 / CONTROL_HZ).run(
+        tick, max_ticks=round(cfg.seconds * CONTROL_HZ)
+    )
     cpu_ms = 1e3 * np.array(spent)
     return {
         "work_rounds": work.rounds,

@@ -19,11 +19,8 @@ from solo.terrains.grid import HeightGrid
 def add_ground_mesh(spec: mujoco.MjSpec, grid: HeightGrid, walls: bool = True) -> None:
     """Add the surface of a grid as a mesh.
 
-    Args:
-        spec: Model to add it to.
-        grid: The heights.
-        walls: Make risers vertical, as the depth camera sees them; else they are the
-            ramps of the physical surface.
+    With walls risers are vertical, as the depth camera sees them; else they are the
+    ramps of the physical surface.
     """
     heights = grid.surface_vertices().astype(np.float64)
     spacing_m = grid.cell_m / 2
@@ -141,11 +138,8 @@ class RayCaster:
     ) -> np.ndarray:
         """Depth image [H, W], clipped to the range as `DepthCamera` does.
 
-        Args:
-            pos: Optical centre (3,), world.
-            rotation: Rotation camera-to-world (3, 3).
-            capsules: End points of the capsules (C, 2, 3), world.
-            slot: The calling thread's own slot.
+        Of a camera at (3,) with a rotation camera-to-world (3, 3), and capsules' end
+        points (C, 2, 3) in the world; the slot is the calling thread's own.
         """
         cfg, data, count = self._cfg, self._datas[slot], len(self._lengths)
         for n, (start, end) in enumerate(capsules):

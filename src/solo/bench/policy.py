@@ -22,7 +22,7 @@ from solo.bench.cfg import PolicyBenchCfg
 from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.deploy.camera import Capture, DepthImage, DepthProcessor
 from solo.deploy.contract import Contract, DepthContract
-from solo.deploy.drivers.protocols import DepthFrame, RobotState
+from solo.deploy.drivers.protocols import Camera, DepthFrame, RobotState
 from solo.deploy.observation import Observation, Observer
 from solo.deploy.safety import SafetyCfg, check_action
 from solo.export.graph import PolicyGraph
@@ -68,14 +68,13 @@ def bench_policy(cfg: PolicyBenchCfg) -> dict[str, Any]:
     }
 
 
-class SimulatedD455:
+class SimulatedD455(Camera):
     """Depth images of a staircase, on time."""
 
     name = "simulated D455"
 
-    def __init__(self, frames_mm: np.ndarray, rate_hz: float = CAMERA_HZ) -> None:
-        self._frames, self._period_s = frames_mm, 1.0 / rate_hz
-        self._count, self._next_s = 0, 0.0
+    def __init__(self, frames_mm: np.ndarray) -> None:
+        self._frames, self._count, self._next_s = frames_mm, 0, 0.0
 
     def start(self) -> None:
         """Begin now."""
@@ -85,13 +84,11 @@ class SimulatedD455:
         """The next frame, when it is due."""
         del timeout_s
         time.sleep(max(0.0, self._next_s - time.monotonic()))
-        self._next_s = max(self._next_s, time.monotonic() - 1.0) + self._period_s
+        self._next_s = max(self._next_s, time.monotonic() - 1.0)
+        self._next_s += 1.0 / CAMERA_HZ
         self._count += 1
         frame = self._frames[self._count % len(self._frames)]
         return DepthFrame(time.monotonic(), frame, self._count)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 class _TimedProcessor(DepthProcessor):

@@ -27,6 +27,7 @@ import torch
 from torch import nn
 
 from solo.bench.cfg import ReconBenchCfg
+from solo.deploy.bundle.policy import make_session
 from solo.progress import make_progress
 from solo.reconstruction.networks import make_reconstructor
 from solo.reconstruction.networks.interface import IO_PROFILES, Reconstructor
@@ -87,7 +88,7 @@ class _Subject:
         self._module = StepExport(self.model)
         path = folder / f"{profile}-{name}.onnx"
         export_onnx(self._module, path)
-        self._session = _make_session(path)
+        self._session = make_session(path.read_bytes(), sha256="")
         self._times: dict[str, list[float]] = {
             key: [] for key in (*self._train, "forward", "torch", "onnx")
         }
@@ -193,15 +194,6 @@ def _stream_onnx(
         times.append(time.perf_counter() - start)
         inputs[2:] = outputs[2:]
     return times[_WARM_UP_STEPS:]
-
-
-def _make_session(path: Path) -> onnxruntime.InferenceSession:
-    """A session on one core."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    providers = ["CPUExecutionProvider"]
-    return onnxruntime.InferenceSession(path, options, providers=providers)
 
 
 class StepExport(nn.Module):

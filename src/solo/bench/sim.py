@@ -40,9 +40,6 @@ def bench_sim(cfg: SimBenchCfg) -> dict[str, Any]:
     Native and raw alternate in short rounds, and each raw round replays the states and
     controls of the native round before it, so that both meet the same load, contacts
     and falls. All rates count control steps of one environment (4 physics steps).
-
-    Returns:
-        The numbers that ``solo bench sim --json`` writes.
     """
     with make_progress() as progress, stepping_threads():
         start = time.perf_counter()

@@ -69,9 +69,6 @@ def free_domain() -> Iterator[int]:
     Nothing may be bound to the UDP ports at which its participants find each other. A
     TCP port of the domain is the claim: the system gives it to one program at a time
     and frees it however that program ends.
-
-    Raises:
-        SoloError: All are in use.
     """
     for domain in random.sample(range(1, 100), 99):  # Higher ports are the system's.
         first = 7400 + 250 * domain
@@ -126,13 +123,13 @@ def simulated_g1(domain: int) -> Iterator[Motors]:
         model = Path(folder) / "g1.xml"
         write_model(model)
         process = subprocess.Popen(
-            [sys.executable, "-m", "solo.deploy.drivers.sim_dds", "--model", str(model),
+            [sys.executable, "-m", "solo.cli.main", "sim-robot", "--model", str(model),
              "--domain", str(domain), "--release", "inf"],
             stdout=subprocess.PIPE, text=True, preexec_fn=_ask_for_priority,
         )  # fmt: skip
         assert process.stdout is not None
         try:
-            if process.stdout.readline() != "ready\n":
+            if not process.stdout.readline().startswith("Simulated G1"):
                 raise SoloError("The simulated G1 did not start.")
             yield Motors(iter(process.stdout))
         finally:
@@ -151,9 +148,6 @@ def control_program(domain: int, phase: str) -> Iterator[subprocess.Popen[str]]:
     """A program that controls the G1 and has come to a phase.
 
     At the end both it and its publisher are gone, so that the next one is alone.
-
-    Raises:
-        SoloError: It did not get there.
     """
     options = json.dumps([phase, domain])
     process = subprocess.Popen(
@@ -176,11 +170,7 @@ def control_program(domain: int, phase: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def measure(motors: Motors, domain: int, phase: str, name: str) -> float:
-    """Milliseconds from one signal to damped motors.
-
-    Raises:
-        SoloError: Motors were not damped, or became stiff again.
-    """
+    """Milliseconds from one signal to damped motors."""
     with control_program(domain, phase) as process:
         if not motors.wait_until_stiff():
             raise SoloError(f"The motors did not become stiff before {phase}.")
@@ -208,9 +198,10 @@ def _drive(wanted: str, domain: int) -> None:
     from solo.deploy.drivers.g1_dds import G1Cfg, G1Robot
     from solo.deploy.observation import Observation
     from solo.deploy.phase import Phase
+    from solo.deploy.recorder import Snapshot
     from solo.deploy.runtime import RuntimeCfg
     from solo.deploy.safety import SafetyCfg
-    from solo.deploy.session import Session
+    from solo.deploy.session import run_session
 
     path = shipped_bundle()
     if path is None:
@@ -242,10 +233,9 @@ def _drive(wanted: str, domain: int) -> None:
             wish = super().read(now)
             return replace(wish, time_s=now - 1.0) if is_lost else wish
 
-    def on_tick() -> None:
-        assert session.runtime is not None
-        is_held = "stale_command" in (fault.name for fault in session.runtime.faults)
-        now = "hold" if is_held else session.runtime.phase.name.lower()
+    def on_tick(tick: Snapshot) -> None:
+        is_held = "stale_command" in (fault.name for fault in tick.faults)
+        now = "hold" if is_held else tick.phase.name.lower()
         if now == wanted and now not in seen:
             assert robot.publisher is not None
             print(now, robot.publisher.pid, flush=True)
@@ -256,12 +246,8 @@ def _drive(wanted: str, domain: int) -> None:
         min_rate=0.0,
     )  # fmt: skip
     stand_up_s = NEVER_S if wanted == "stand_up" else 0.5
-    session = Session(
-        contract, DefaultPose(), robot, None,
-        Script(),
-        RuntimeCfg(start=Phase.DAMPING, stand_up_s=stand_up_s, safety=safety),
-    )  # fmt: skip
-    session.run(on_tick=on_tick)
+    cfg = RuntimeCfg(start=Phase.DAMPING, stand_up_s=stand_up_s, safety=safety)
+    run_session(contract, DefaultPose(), robot, None, Script(), cfg, on_tick=on_tick)
 
 
 if __name__ == "__main__":

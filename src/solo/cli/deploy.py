@@ -18,6 +18,7 @@ from solo.errors import SoloError, check_number
 if TYPE_CHECKING:
     from solo.deploy.bundle.load import Bundle
     from solo.deploy.contract import Contract
+    from solo.deploy.recorder import Snapshot
     from solo.deploy.runtime import RuntimeCfg
 
 Scene = Literal["flat", "stairs"]
@@ -137,7 +138,7 @@ class Deploy(Verb):
         from solo.deploy.dashboard.publisher import Dashboard
         from solo.deploy.phase import Phase
         from solo.deploy.runtime import RuntimeCfg
-        from solo.deploy.session import Announcer, Session
+        from solo.deploy.session import Announcer, run_session
 
         contract, is_real = bundle.contract, self.robot == "g1"
         start = Phase.DAMPING if is_real else Phase.IDLE
@@ -148,17 +149,11 @@ class Deploy(Verb):
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="solo-"))
             robot = self._robot(bundle, Path(folder))
-            session = Session(
-                contract, bundle.policy, robot, self._camera(contract, plan, robot),
-                self._operator(plan, robot, cfg), cfg, self.faults, self.log,
-                self.realtime,
-            )  # fmt: skip
             if self.dashboard:
-                _, *attention = bundle.metadata["graph"]["outputs"]["attention"]
                 page = Dashboard(
                     contract, bundle.command, self.bundle.name, plan["robot"],
-                    bundle.metadata["height_map"], tuple(attention),
-                    self.dashboard_host, self.dashboard_port,
+                    bundle.metadata["height_map"], self.dashboard_host,
+                    self.dashboard_port,
                 )  # fmt: skip
                 stack.callback(page.close)
                 page.start()
@@ -166,13 +161,16 @@ class Deploy(Verb):
             announcer = Announcer()
             stack.callback(announcer.close)
 
-            def show() -> None:
-                assert session.runtime is not None
-                announcer.see(session.runtime.snapshot)
+            def show(tick: Snapshot) -> None:
+                announcer.see(tick)
                 if page is not None:
-                    page.put(session.runtime.snapshot)
+                    page.put(tick)
 
-            result = session.run(ticks, show)
+            result = run_session(
+                contract, bundle.policy, robot, self._camera(contract, plan, robot),
+                self._operator(plan, robot, cfg), cfg, self.faults, self.log,
+                self.realtime, ticks, show,
+            )  # fmt: skip
         for name, count in result["faults"].items():
             print(f"fault {name}: {count} times")
         print(
@@ -282,31 +280,37 @@ class SimRobot(Verb):
     (silent), or refusing to be released (stuck)."""
     seconds: float | None = None
     """Stop after this many seconds."""
+    model: Path | None = None
+    """MJCF file of a G1 and its ground, in place of ours."""
+    wait: float = 0.0
+    """How long simulated time waits for a late command on a busy computer, s."""
+    release: float = 2.5
+    """Time from the first stiff command until the harness lets go, s; inf for never."""
 
     def run(self) -> dict[str, Any]:
         check_number("drop", self.drop, 0.0, 1.0)
+        check_number("wait", self.wait, 0.0)
+        check_number("release", self.release, 0.0, math.inf)
 
         from solo.deploy.drivers import sim_robot
         from solo.deploy.drivers.sim_dds import InjectedFault, SimG1
-        from solo.robots.build import write_model
 
         fault = InjectedFault(self.fault, self.fault_at)
 
         with tempfile.TemporaryDirectory(prefix="solo-") as folder:
-            model = Path(folder) / "robot.xml"
-            write_model(model, self.scene)
-            robot = sim_robot.SimRobot.from_file(model, sim_robot.HarnessCfg())
+            model = self.model
+            if model is None:
+                from solo.robots.build import write_model
+
+                model = Path(folder) / "robot.xml"
+                write_model(model, self.scene)
+            harness = sim_robot.HarnessCfg(release_s=self.release)
+            robot = sim_robot.SimRobot.from_file(model, harness)
         sim = SimG1(
-            robot,
-            self.interface,
-            self.domain,
-            self.drop,
-            fault=fault,
-            motion=self.motion,
+            robot, self.interface, self.domain, self.drop, self.wait, fault, self.motion
         )
-        print(
-            f"Simulated G1 on {self.interface}, domain {self.domain}; Ctrl-C ends it."
-        )
+        where = f"{self.interface}, domain {self.domain}"
+        print(f"Simulated G1 on {where}; Ctrl-C ends it.", flush=True)
         begin = time.monotonic()
         try:
             sim.run(self.seconds)

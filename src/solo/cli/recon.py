@@ -85,7 +85,6 @@ def make_sampler(
     from solo.evaluation.policies import open_policy
     from solo.reconstruction.data.recorder import PolicySampler
     from solo.reconstruction.networks.interface import IO_PROFILES
-    from solo.sensors.depth.cfg import DepthSensorCfg
 
     source = open_policy(policy)
     if source.sha256 is None or source.kind != "teacher":
@@ -106,7 +105,7 @@ def make_sampler(
 
     label = f"{source.kind} {source.sha256[:12]}"
     shape = IO_PROFILES[profile].depth_shape
-    sensor = DepthSensorCfg.for_robot(source.robot, clean, shape)
+    sensor = source.robot.depth_sensor(clean, shape)
     return PolicySampler(source.robot, label, make_policy, sensor)
 
 

@@ -1,4 +1,4 @@
-"""From the sensor's frames to the network's images: capture thread, resize, window.
+"""From the sensor's frames to the network's images: capture thread, resize.
 
 The capture thread does the work on each frame; the control loop only picks up the
 newest finished image and its age.
@@ -43,14 +43,7 @@ of one camera differ was not looked at: no device was there.
 def check_intrinsics(
     cfg: DepthContract, fx: float, fy: float, cx: float, cy: float
 ) -> None:
-    """Compare a camera with the one of training.
-
-    Args:
-        cfg: The camera of training.
-        fx: Horizontal focal length, pixels.
-        fy: Vertical focal length.
-        cx: Column of the optical axis; pixel ``i`` covers ``[i, i + 1)``.
-        cy: Row of the optical axis.
+    """Compare a camera, in pixels, with the one of training.
 
     Raises:
         SoloError: The image would show things in other places.
@@ -93,9 +86,6 @@ class DepthProcessor:
         """Nearest raw pixel at the centre of each output pixel, [output H, output W].
 
         A frame that already has the output size (from a simulation or a log) passes.
-
-        Raises:
-            SoloError: The frame has neither the raw nor the output size.
         """
         cfg = self.cfg
         if depth_mm.shape == (cfg.output_height, cfg.output_width):
@@ -118,33 +108,6 @@ class DepthProcessor:
     def __call__(self, frame: DepthFrame) -> DepthImage:
         small = np.ascontiguousarray(self.resize(frame.depth_mm))
         return DepthImage(frame.time_s, small, self.normalise(small), frame.sequence)
-
-
-class DepthWindow:
-    """Images of past control steps, some steps apart; the first one fills the past."""
-
-    def __init__(self, cfg: DepthContract) -> None:
-        self.cfg = cfg
-        length = (cfg.frames - 1) * cfg.stride + 1
-        shape = (length, cfg.output_height, cfg.output_width)
-        self._ring = np.zeros(shape, dtype=np.float32)
-        self._ages = np.arange(cfg.frames - 1, -1, -1) * cfg.stride
-        self._step = -1
-
-    def reset(self) -> None:
-        """Begin anew with the next image."""
-        self._step = -1
-
-    def push(self, depth: np.ndarray) -> np.ndarray:
-        """Add the image [H, W] of this step; the window [frames, H, W], oldest first.
-
-        A step without a new image repeats the newest one, as a camera slower than the
-        control loop does in training.
-        """
-        self._step += 1
-        self._ring[self._step % len(self._ring)] = depth
-        steps = np.maximum(self._step - self._ages, 0)
-        return self._ring[steps % len(self._ring)]
 
 
 class Capture:

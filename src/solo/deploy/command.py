@@ -64,12 +64,11 @@ class Operator(Protocol):
     """A device that a person steers with."""
 
     def start(self) -> None:
-        """Open the device.
+        """Open the device, if there is one.
 
         Raises:
-            SoloError: There is no such device.
+            SoloError: It is not there.
         """
-        ...
 
     def read(self, now: float) -> OperatorInput:
         """The present input; never blocks. A request is handed out once."""
@@ -77,7 +76,6 @@ class Operator(Protocol):
 
     def close(self) -> None:
         """Close the device."""
-        ...
 
 
 class CommandFilter:
@@ -103,30 +101,24 @@ class CommandFilter:
         return self.value
 
 
-class ScriptedOperator:
-    """Stands up, walks at a constant velocity, stops: for simulation and tests."""
+class ScriptedOperator(Operator):
+    """Stands up and walks at a constant velocity: for simulation and tests."""
 
     def __init__(
         self,
         velocity: tuple[float, float, float] = (0.0, 0.0, 0.0),
-        stop_after_s: float | None = None,
         insist_s: float = 0.0,
     ) -> None:
         """Prepare the script.
 
         Args:
             velocity: Velocity to walk at, vx, vy, wz; m/s, m/s, rad/s.
-            stop_after_s: Stop so long after the first read; None for never.
             insist_s: Ask to stand up for so long; only once if 0. On a busy computer
                 the first state may come too late to be granted it.
         """
-        self.velocity, self._stop_after_s = velocity, stop_after_s
-        self._insist_s = insist_s
+        self.velocity, self._insist_s = velocity, insist_s
         self._start: float | None = None
         self._num_reads = 0
-
-    def start(self) -> None:
-        """Nothing to open."""
 
     def read(self, now: float) -> OperatorInput:
         """Ask to stand up first, then to walk until it is granted."""
@@ -134,9 +126,4 @@ class ScriptedOperator:
         self._num_reads += 1
         is_begin = self._num_reads == 1 or now - self._start < self._insist_s
         request = Request.STAND_UP if is_begin else Request.WALK
-        if self._stop_after_s is not None and now - self._start >= self._stop_after_s:
-            request = Request.STOP
         return OperatorInput(now, self.velocity, request)
-
-    def close(self) -> None:
-        """Nothing to close."""

@@ -12,6 +12,9 @@ import numpy as np
 
 from solo.errors import SoloError
 
+CONTROL_HZ = 50.0
+"""Rate of the policy (paper)."""
+
 
 @dataclass(frozen=True, eq=False)
 class JointContract:
@@ -100,7 +103,7 @@ class Contract:
     joints: JointContract
     depth: DepthContract = DepthContract()
     """Camera stream and window."""
-    control_hz: float = 50.0
+    control_hz: float = CONTROL_HZ
     """Rate of the policy (paper)."""
     proprioception_frames: int = 10
     """Length of the proprioception window (paper)."""
@@ -116,11 +119,7 @@ class Contract:
 def reorder(
     names: tuple[str, ...], wanted: tuple[str, ...], robot: str
 ) -> tuple[int, ...]:
-    """Index in ``names`` of each joint in ``wanted``.
-
-    Raises:
-        SoloError: The robot does not have one of the joints.
-    """
+    """Index in ``names`` of each joint in ``wanted``."""
     missing = [name for name in wanted if name not in names]
     if missing:
         raise SoloError(

@@ -129,11 +129,7 @@ class RunLog:
         writer: LogWriter,
         meta: Mapping[str, Any] | None = None,
     ) -> None:
-        """Create the folder and its ``run.json``.
-
-        Raises:
-            SoloError: The folder exists and is not empty, or cannot be made.
-        """
+        """Create the folder and its ``run.json``."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

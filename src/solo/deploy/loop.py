@@ -86,15 +86,7 @@ class LoopStats:
         cpu_s: float = 0.0,
         cause: str = "other",
     ) -> None:
-        """Account for one tick.
-
-        Args:
-            lateness_s: Time from its deadline to its start.
-            tick_s: Its duration.
-            period_s: Period of the loop.
-            cpu_s: CPU time it used.
-            cause: Why it was late, if it was.
-        """
+        """Account for a tick: how late it began, how long it and its CPU time were."""
         is_late = lateness_s > LATE_S
         if self.num_ticks >= WARM_UP_TICKS:
             self.causes[cause] += is_late
@@ -131,11 +123,7 @@ class LoopStats:
 
 
 def ask_for_priority(level: int = 20) -> None:
-    """Run the calling thread before all ordinary work of the machine.
-
-    Raises:
-        SoloError: The system does not allow it.
-    """
+    """Run the calling thread before all ordinary work of the machine."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(level))
     except (AttributeError, OSError) as error:
@@ -156,15 +144,7 @@ class FixedRateLoop:
         cpu_clock: Callable[[], float] = time.thread_time,
         lost_clock: Callable[[], LostTime] | None = None,
     ) -> None:
-        """Prepare a loop.
-
-        Args:
-            period_s: Time between two deadlines.
-            clock: The time.
-            sleep: Waits for some seconds.
-            cpu_clock: CPU time of the calling thread.
-            lost_clock: Time that it lost to others; the system's if None.
-        """
+        """Prepare a loop; tests give it other clocks than the computer's."""
         self.period_s = period_s
         self.stats = LoopStats()
         self._clock, self._sleep, self._cpu_clock = clock, sleep, cpu_clock
@@ -173,12 +153,7 @@ class FixedRateLoop:
     def run(
         self, tick: Callable[[float], bool], max_ticks: int | None = None
     ) -> LoopStats:
-        """Call ``tick(now)`` at every deadline until it returns false.
-
-        Args:
-            tick: One step; gets the time at which it starts.
-            max_ticks: End after so many ticks.
-        """
+        """Call ``tick(now)`` at every deadline until it returns false."""
         with closing(LostTimeClock()) as own_clock:
             return self._run(tick, max_ticks, self._lost_clock or own_clock)
 

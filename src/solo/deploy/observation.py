@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from solo.deploy.camera import DepthImage, DepthWindow
+from solo.deploy.camera import DepthImage
 from solo.deploy.contract import Contract, JointContract
 from solo.deploy.drivers.protocols import RobotState
 
@@ -57,11 +57,8 @@ def assemble(
 ) -> np.ndarray:
     """Proprioception [9 + 3 * joints], float32.
 
-    Args:
-        state: What the robot measured.
-        command: Velocity command vx, vy, wz [3]; heading frame, m/s and rad/s.
-        last_action: Action of the previous tick as the policy gave it [joints].
-        joints: Default pose and order.
+    The command is vx, vy, wz in the heading frame, m/s and rad/s; the last action is
+    what the policy gave in the tick before.
     """
     return np.concatenate(
         [
@@ -104,25 +101,28 @@ class Policy(Protocol):
 
 
 class Window:
-    """The last values of a vector; the first one stands in for older ones."""
+    """Values of past control steps; the first one stands in for older ones.
 
-    def __init__(self, frames: int, size: int) -> None:
-        self._values = np.zeros((frames, size), dtype=np.float32)
-        self._is_empty = True
+    A step without a new image repeats the newest one, as a camera slower than the
+    control loop does in training.
+    """
+
+    def __init__(self, frames: int, shape: tuple[int, ...], stride: int = 1) -> None:
+        """Prepare a window of values that are ``stride`` control steps apart."""
+        self._ages = np.arange(frames - 1, -1, -1) * stride
+        self._ring = np.zeros((self._ages[0] + 1, *shape), dtype=np.float32)
+        self._step = -1
 
     def reset(self) -> None:
         """Begin anew with the next value."""
-        self._is_empty = True
+        self._step = -1
 
     def push(self, value: np.ndarray) -> np.ndarray:
-        """Append a value [size] and return the window [frames, size], oldest first."""
-        if self._is_empty:
-            self._values[:] = value
-            self._is_empty = False
-        else:
-            self._values[:-1] = self._values[1:]
-            self._values[-1] = value
-        return self._values.copy()
+        """Add the value of this step; the window [frames, ...], oldest first."""
+        self._step += 1
+        self._ring[self._step % len(self._ring)] = value
+        steps = np.maximum(self._step - self._ages, 0)
+        return self._ring[steps % len(self._ring)]
 
 
 class Observer:
@@ -130,9 +130,10 @@ class Observer:
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
-        size = 9 + 3 * len(contract.joints.names)
-        self._window = Window(contract.proprioception_frames, size)
-        self._depth_window = DepthWindow(contract.depth)
+        size, depth = 9 + 3 * len(contract.joints.names), contract.depth
+        image = (depth.output_height, depth.output_width)
+        self._window = Window(contract.proprioception_frames, (size,))
+        self._depth_window = Window(depth.frames, image, depth.stride)
 
     def reset(self) -> None:
         """Begin anew: the next values stand in for older ones."""
@@ -148,11 +149,7 @@ class Observer:
     ) -> Observation:
         """The observation of this control step; call it once per step.
 
-        Args:
-            state: What the robot measured.
-            image: The newest image; not looked at if the policy is blind.
-            command: Velocity command vx, vy, wz [3].
-            last_action: Action of the previous step [joints].
+        A blind policy's has no image.
         """
         proprioception = assemble(state, command, last_action, self.contract.joints)
         if not self.contract.needs_depth or image is None:

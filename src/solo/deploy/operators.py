@@ -21,18 +21,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from solo.deploy.command import CommandCfg, OperatorInput
+from solo.deploy.command import CommandCfg, Operator, OperatorInput
 from solo.deploy.drivers.protocols import Robot
 from solo.deploy.phase import Request
 from solo.errors import SoloError
 
 
 def most_severe(pressed: Iterable[Request], held: Iterable[Request]) -> Request:
-    """What the operator asks for.
+    """What the operator asks for, by buttons that went down since the last read.
 
-    Args:
-        pressed: Requests whose buttons went down since the last read.
-        held: Requests whose buttons are down now; only damp and stop count.
+    Of those that are only held, damp and stop count.
     """
     lasting = (request for request in held if request >= Request.DAMP)
     return max((*pressed, *lasting), default=Request.NONE)
@@ -235,7 +233,7 @@ REMOTE_BUTTONS = {
 """Bit in the G1 remote's key field: A, start, B, select."""
 
 
-class UnitreeRemote:
+class UnitreeRemote(Operator):
     """The G1's own remote control, whose data comes with every state of the robot.
 
     A remote that is switched off reads as zeros. One that is out of reach may leave
@@ -254,9 +252,6 @@ class UnitreeRemote:
         self._keys, self._alive_s = 0, -float("inf")
         self._last, self._change_s = b"", -float("inf")
 
-    def start(self) -> None:
-        """Nothing to open: the robot is."""
-
     def read(self, now: float) -> OperatorInput:
         """Decode the newest state."""
         del now
@@ -273,9 +268,6 @@ class UnitreeRemote:
         request = most_severe(_requests(new), _requests(keys))
         velocity = self.cfg.velocity((ly, -lx, -rx))
         return OperatorInput(self._alive_s, velocity, request)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 def _requests(keys: int) -> list[Request]:

@@ -40,14 +40,7 @@ class Request(enum.IntEnum):
 def next_phase(
     phase: Phase, request: Request, reaction: Reaction, is_up: bool
 ) -> Phase:
-    """The phase of this tick. Reactions come before requests.
-
-    Args:
-        phase: Phase of the last tick.
-        request: What the operator asked for since.
-        reaction: Most severe reaction to what is wrong now.
-        is_up: Whether the ramp to the default pose has ended.
-    """
+    """The phase of this tick. Reactions come before requests."""
     if phase == Phase.STOPPED or request == Request.STOP or reaction == Reaction.STOP:
         return Phase.STOPPED
     if request == Request.DAMP:

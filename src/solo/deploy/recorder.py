@@ -75,12 +75,8 @@ class Recorder:
     ) -> None:
         """Reserve the memory.
 
-        Args:
-            contract: Joints, rate and image size.
-            post_mortem_s: Length of the record that a fault leaves behind.
-            folder: Where faults leave their record; None for nowhere.
-            run_log: Record of the whole run.
-            writer: Writes the files.
+        A fault leaves the last ``post_mortem_s`` in ``folder``, if there is one;
+        ``writer`` writes them, ``run_log`` keeps the whole run.
         """
         self.contract = contract
         self.fault_counts: dict[str, int] = {}
@@ -95,9 +91,7 @@ class Recorder:
     def add(self, tick: Snapshot, begin_s: float) -> None:
         """Record a tick; faults that begin in it leave the last seconds on disk.
 
-        Args:
-            tick: What happened.
-            begin_s: `time.perf_counter` at the start of the tick.
+        It began at ``begin_s`` of `time.perf_counter`.
         """
         record = _record(tick)
         record["tick_s"] = time.perf_counter() - begin_s

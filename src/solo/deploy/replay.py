@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from solo.deploy.camera import DepthImage, DepthProcessor
-from solo.deploy.command import OperatorInput
+from solo.deploy.command import Operator, OperatorInput
 from solo.deploy.contract import Contract
-from solo.deploy.drivers.protocols import DepthFrame, JointCommand, RobotState
+from solo.deploy.drivers.protocols import Camera, DepthFrame, JointCommand, RobotState
 from solo.deploy.log import read_log
 from solo.deploy.observation import Policy
 from solo.deploy.phase import Phase, Request
@@ -37,11 +37,6 @@ class Recording:
     name = "replay"
 
     def __init__(self, folder: Path, contract: Contract) -> None:
-        """Load a log.
-
-        Raises:
-            SoloError: It is no log, or one of other joints or another rate.
-        """
         self.meta, self.records = read_log(folder, contract)
         self.contract, self.commands = contract, list[JointCommand]()
         self._processor = DepthProcessor(contract.depth)
@@ -110,14 +105,11 @@ class Recording:
         return {n: "recorded" for n in DRIVER_FAULTS if bits >> FAULTS.index(n) & 1}
 
 
-class RecordedOperator:
+class RecordedOperator(Operator):
     """What the operator of a recording did."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-
-    def start(self) -> None:
-        """Nothing to open."""
 
     def read(self, now: float) -> OperatorInput:
         """The input of the present tick."""
@@ -125,9 +117,6 @@ class RecordedOperator:
         vx, vy, wz = (float(v) for v in value("wanted_velocity"))
         age = float(value("command_age_s"))
         return OperatorInput(now - age, (vx, vy, wz), Request(int(value("request"))))
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +136,7 @@ class ReplayResult:
 def replay(
     recording: Recording, policy: Policy, cfg: RuntimeCfg | None = None
 ) -> ReplayResult:
-    """Run the whole log through the runtime.
-
-    Args:
-        recording: The log.
-        policy: The policy to try.
-        cfg: Settings of the runtime; the start phase is the log's.
-    """
+    """Run the whole log through the runtime; it begins in the log's start phase."""
     recording.start()
     runtime = Runtime(
         recording.contract,
@@ -178,7 +161,7 @@ def replay(
     )
 
 
-class ReplayCamera:
+class ReplayCamera(Camera):
     """The depth images of a log at the times they were taken, over and over."""
 
     name = "replay"
@@ -217,6 +200,3 @@ class ReplayCamera:
         self._sleep(max(pause, 0.0))
         self._next += 1
         return DepthFrame(self._clock(), self._images[row], self._next)
-
-    def close(self) -> None:
-        """Nothing to close."""

@@ -93,17 +93,7 @@ class Runtime:
         cfg: RuntimeCfg | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        """Prepare a run; nothing moves yet.
-
-        Args:
-            contract: What the policy was trained with.
-            robot: The robot, already started.
-            policy: The policy.
-            operator: Who steers, already started.
-            depth: Where images come from; None for a blind policy.
-            cfg: Settings.
-            recorder: Keeps the records; one without files if None.
-        """
+        """Prepare a run with devices that are started; nothing moves yet."""
         self.contract, self.robot, self.policy = contract, robot, policy
         self.operator, self.depth, self.cfg = operator, depth, cfg or RuntimeCfg()
         self.phase = self.cfg.start
@@ -143,19 +133,16 @@ class Runtime:
         return self._ramp_s >= self.cfg.stand_up_s
 
     def run(
-        self, max_ticks: int | None = None, on_tick: Callable[[], None] | None = None
+        self,
+        max_ticks: int | None = None,
+        on_tick: Callable[[Snapshot], None] | None = None,
     ) -> dict[str, Any]:
-        """Run until stopped; damps at the end, also after an error.
-
-        Args:
-            max_ticks: End after so many ticks.
-            on_tick: Called after each tick, in the loop's thread.
-        """
+        """Run until stopped; damps at the end, also after an error."""
 
         def tick(now: float) -> bool:
             go_on = self.tick(now)
             if on_tick is not None:
-                on_tick()
+                on_tick(self.snapshot)
             return go_on
 
         gc.collect()

@@ -35,134 +35,117 @@ REPEAT_S = 1.0
 """A fault that comes and goes is printed no more often than this."""
 
 
-class Session:
-    """Owns the devices of a run."""
+def run_session(
+    contract: Contract,
+    policy: Policy,
+    robot: Robot,
+    camera: Camera | None,
+    operator: Operator,
+    cfg: RuntimeCfg | None = None,
+    faults: Path | None = None,
+    log: Path | None = None,
+    realtime: bool = False,
+    max_ticks: int | None = None,
+    on_tick: Callable[[Snapshot], None] | None = None,
+) -> dict[str, Any]:
+    """Run until stopped, and close all devices whatever happens.
 
-    def __init__(
-        self,
-        contract: Contract,
-        policy: Policy,
-        robot: Robot,
-        camera: Camera | None,
-        operator: Operator,
-        cfg: RuntimeCfg | None = None,
-        faults: Path | None = None,
-        log: Path | None = None,
-        realtime: bool = False,
-    ) -> None:
-        """Put the parts together; nothing is started yet.
+    Args:
+        contract: What the policy was trained with.
+        policy: The policy.
+        robot: The robot.
+        camera: The depth camera; None for a blind policy.
+        operator: Who steers.
+        cfg: Settings.
+        faults: Folder for the last seconds before each fault.
+        log: New folder for the log of the whole run.
+        realtime: Ask for real-time priority for the loop.
+        max_ticks: End after so many ticks.
+        on_tick: Called after each tick, in the loop's thread; it must be quick.
 
-        Args:
-            contract: What the policy was trained with.
-            policy: The policy.
-            robot: The robot.
-            camera: The depth camera; None for a blind policy.
-            operator: Who steers.
-            cfg: Settings.
-            faults: Folder for the last seconds before each fault.
-            log: New folder for the log of the whole run.
-            realtime: Ask for real-time priority for the loop.
-        """
-        self.contract, self.policy, self.robot = contract, policy, robot
-        self.camera, self.operator, self.cfg = camera, operator, cfg or RuntimeCfg()
-        self._faults, self._log, self._realtime = faults, log, realtime
-        self.runtime: Runtime | None = None
-        """The runtime, while it runs; a dashboard polls its ``snapshot``."""
-        self.signal = ""
-        """Name of the signal that ended the run."""
+    Returns:
+        How the run went: the phase it ended in, faults, deadline accounting with the
+        causes of late ticks, memory at start, middle and end, depth frames, the signal
+        that ended it.
+    """
+    cfg, memory = cfg or RuntimeCfg(), MemoryLog()
 
-    def run(
-        self, max_ticks: int | None = None, on_tick: Callable[[], None] | None = None
-    ) -> dict[str, Any]:
-        """Run until stopped, and close all devices whatever happens.
+    def watch(tick: Snapshot) -> None:
+        memory.sample(tick.time_s)
+        if on_tick is not None:
+            on_tick(tick)
 
-        Args:
-            max_ticks: End after so many ticks.
-            on_tick: Called after each tick, in the loop's thread; it must be quick.
-
-        Returns:
-            How the run went: the phase it ended in, faults, deadline accounting with
-            the causes of late ticks, memory at start, middle and end, depth frames, the
-            signal that ended it.
-
-        Raises:
-            SoloError: A device or a folder cannot be used.
-        """
-        memory = MemoryLog()
-
-        def watch() -> None:
-            assert self.runtime is not None
-            memory.sample(self.runtime.snapshot.time_s)
-            if on_tick is not None:
-                on_tick()
-
-        with self._signals(), ExitStack() as stack:
-            writer = LogWriter()
-            stack.callback(writer.close)
-            recorder = self._recorder(writer, stack)
-            stack.callback(self.robot.close)
-            self.robot.start()
-            capture = None
-            if self.camera is not None:
-                capture = Capture(self.camera, DepthProcessor(self.contract.depth))
-                stack.callback(capture.close)
-                capture.start()
-            stack.callback(self.operator.close)
-            self.operator.start()
-            self.runtime = Runtime(
-                self.contract,
-                self.robot,
-                self.policy,
-                self.operator,
-                capture,
-                self.cfg,
-                recorder,
-            )
-            if self._realtime:  # Last, so that other threads do not inherit it.
-                ask_for_priority()
-            result = self.runtime.run(max_ticks, watch)
-            result["memory_mb"] = memory.summary()
-        result["signal"] = self.signal
-        result["log_failure"] = writer.failure
-        result["depth_frames"] = capture.num_frames if capture is not None else 0
-        return result
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Let signals damp the robot; Python allows it in the main thread only."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def handle(number: int, _frame: object) -> None:
-            if self.runtime is None or self.signal:
-                raise KeyboardInterrupt  # Nothing moves yet, or it is damping already.
-            self.signal = signal.Signals(number).name
-            self.runtime.stop()
-
-        before = {number: signal.signal(number, handle) for number in STOPPING}
-        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _recorder(self, writer: LogWriter, stack: ExitStack) -> Recorder:
-        if self._faults is not None:
-            try:
-                self._faults.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise SoloError(
-                    f"Cannot make the folder {str(self._faults)!r}: {error.strerror}. "
-                    "Choose another with --faults."
-                ) from error
+    with _signals() as handler, ExitStack() as stack:
+        writer = LogWriter()
+        stack.callback(writer.close)
         run_log = None
-        if self._log is not None:
-            meta = {"start": self.cfg.start.name, "robot": self.robot.name}
-            run_log = RunLog(self._log, self.contract, writer, meta)
+        if faults is not None:
+            _make_folder(faults)
+        if log is not None:
+            meta = {"start": cfg.start.name, "robot": robot.name}
+            run_log = RunLog(log, contract, writer, meta)
             stack.callback(run_log.close)
-        return Recorder(self.contract, 2.0, self._faults, run_log, writer)
+        recorder = Recorder(contract, 2.0, faults, run_log, writer)
+        stack.callback(robot.close)
+        robot.start()
+        capture = None
+        if camera is not None:
+            capture = Capture(camera, DepthProcessor(contract.depth))
+            stack.callback(capture.close)
+            capture.start()
+        stack.callback(operator.close)
+        operator.start()
+        runtime = Runtime(contract, robot, policy, operator, capture, cfg, recorder)
+        handler.runtime = runtime
+        if realtime:  # Last, so that other threads do not inherit it.
+            ask_for_priority()
+        result = runtime.run(max_ticks, watch)
+        result["memory_mb"] = memory.summary()
+    result["signal"] = handler.signal
+    result["log_failure"] = writer.failure
+    result["depth_frames"] = capture.num_frames if capture is not None else 0
+    return result
+
+
+class _SignalHandler:
+    """Damps the robot at the first signal; the second one ends the program."""
+
+    runtime: Runtime | None = None
+    """None as long as nothing moves."""
+    signal = ""
+    """Name of the signal that came."""
+
+    def __call__(self, number: int, _frame: object) -> None:
+        if self.runtime is None or self.signal:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number).name
+        self.runtime.stop()
+
+
+@contextmanager
+def _signals() -> Iterator[_SignalHandler]:
+    """Handle signals meanwhile; Python allows it in the main thread only."""
+    handler = _SignalHandler()
+    if threading.current_thread() is not threading.main_thread():
+        yield handler
+        return
+    before = {number: signal.signal(number, handler) for number in STOPPING}
+    before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    try:
+        yield handler
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _make_folder(faults: Path) -> None:
+    try:
+        faults.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoloError(
+            f"Cannot make the folder {str(faults)!r}: {error.strerror}. Choose another "
+            "with --faults."
+        ) from error
 
 
 class Announcer:

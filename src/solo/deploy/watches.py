@@ -216,9 +216,7 @@ class TargetLimiter:
     def __call__(self, target: np.ndarray, state: RobotState) -> np.ndarray:
         """Targets [joints] that may be sent, rad.
 
-        Args:
-            target: What is wanted [joints], rad.
-            state: Where the robot is; says which torque PD control will begin with.
+        The state tells with which torque PD control will begin.
         """
         joints = self._joints
         if self._last is not None:

@@ -64,7 +64,7 @@ def make_locomotion_env_cfg(
         seed: Seed of everything random but the terrain, which has its own.
     """
     if play and depth is None:
-        depth = DepthSensorCfg.for_robot(robot, clean=True)
+        depth = robot.depth_sensor(clean=True)
     cfg = ManagerBasedRlEnvCfg(
         seed=seed,
         decimation=4,

@@ -95,7 +95,7 @@ def make_observations(
             history_length=PROPRIOCEPTION_FRAMES,
             flatten_history_dim=False,
         )
-        cfg = depth or DepthSensorCfg.for_robot(robot)
+        cfg = depth or robot.depth_sensor()
         groups["depth"] = ObservationGroupCfg(
             terms={"depth": _term(mdp.depth_images, cfg=cfg)}
         )

@@ -37,7 +37,6 @@ from solo.evaluation.mdp import (
 from solo.evaluation.protocols import Cell, Protocol, Start
 from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, PolicySource, StepReport
 from solo.results import Landing
-from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
 from solo.terrains.strips.strip import StripSceneCfg
 
@@ -79,7 +78,7 @@ def make_eval_env_cfg(
         num_envs=num_slots,
         terrain=scene,
         sim=sim,
-        depth=DepthSensorCfg.for_robot(source.robot, clean=True),
+        depth=source.robot.depth_sensor(clean=True),
         seed=protocol.seed,
     )
     cfg.decimation = decimation

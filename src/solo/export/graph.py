@@ -36,11 +36,7 @@ class PolicyGraph(nn.Module):
     state_names: tuple[str, ...] = ("h", "c")
 
     def __init__(self, student: StudentModel, reconstructor: Reconstructor) -> None:
-        """Copy both networks.
-
-        Raises:
-            SoloError: The student needs what no reconstructor gives.
-        """
+        """Copy both networks."""
         super().__init__()
         self.student = RecurrentExport(student)
         self.reconstructor = copy.deepcopy(reconstructor)
@@ -140,18 +136,10 @@ class StreamingGraph(PolicyGraph):
         tokens: torch.Tensor,
         started: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
-        """Compute one step.
+        """Compute one step from the newest image [1, H, W]; see `PolicyGraph.forward`.
 
-        Args:
-            image: Newest image [1, H, W].
-            proprioception: Frames [1, T, D].
-            h: Output of the student's memory [layers, 1, hidden].
-            c: State of the student's memory, of the same shape.
-            tokens: Visual tokens of the steps before [1, 13, N, D], oldest first.
-            started: Whether there are any [1].
-
-        Returns:
-            As `PolicyGraph.forward`, and the new tokens and started.
+        Tokens [1, 13, N, D] are those of the steps before, oldest first, and
+        ``started`` [1] tells whether there are any; the new ones come last.
         """
         newest = self.reconstructor.encode_frame(image)[0]
         looked = self.reconstructor.look(image, proprioception)

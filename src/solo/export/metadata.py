@@ -10,6 +10,7 @@ from torch import nn
 from solo import __version__
 from solo.deploy.bundle.checks import Expected, expected_from
 from solo.deploy.bundle.format import FORMAT, OPSET, VERSION
+from solo.deploy.contract import CONTROL_HZ
 from solo.deploy.observation import TERMS, term_slices
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph
@@ -45,7 +46,7 @@ class ExportRecord:
     """Smallest vx, vy, wz of the training's commands; m/s, m/s, rad/s."""
     command_high: tuple[float, float, float]
     """Largest vx, vy, wz."""
-    control_hz: float = 50.0
+    control_hz: float = CONTROL_HZ
     """Rate of the policy (paper)."""
     iteration: int | None = None
     """Iteration of the checkpoint."""
@@ -128,11 +129,7 @@ def describe(
 
 
 def describe_joints(robot: RobotCfg) -> dict[str, Any]:
-    """Names, default pose, gains and limits; lists have one number per joint.
-
-    Raises:
-        SoloError: The config does not give the speed of the motors.
-    """
+    """Names, default pose, gains and limits; lists have one number per joint."""
     names = robot.joint_names
     groups = {
         name: group
@@ -165,11 +162,7 @@ def describe_joints(robot: RobotCfg) -> dict[str, Any]:
 
 
 def expected_of(robot: RobotCfg) -> Expected:
-    """What a bundle for the robot may ask of it, from the config alone.
-
-    Raises:
-        SoloError: The config does not give the speed of the motors.
-    """
+    """What a bundle for the robot may ask of it, from the config alone."""
     return expected_from(describe_joints(robot), asdict(robot.depth_camera))
 
 

@@ -20,12 +20,7 @@ from solo.reconstruction.networks import make_reconstructor
 def read_torch(path: Path, architecture: Mapping[str, Any]) -> PolicyGraph:
     """The networks of a bundle as a torch module; nothing is reused between steps.
 
-    Args:
-        path: The bundle.
-        architecture: ``architecture`` of its metadata.
-
-    Raises:
-        SoloError: A weight is missing.
+    The architecture is in the bundle's metadata.
     """
     student = make_student(architecture["student"])
     recipe = architecture["reconstructor"]
@@ -45,11 +40,7 @@ def read_torch(path: Path, architecture: Mapping[str, Any]) -> PolicyGraph:
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """The weights of a bundle by the names they have in its `PolicyGraph`.
-
-    Raises:
-        SoloError: It cannot be read.
-    """
+    """The weights of a bundle by the names they have in its `PolicyGraph`."""
     try:
         model = onnx.load(str(path))
     except Exception as error:

@@ -27,6 +27,7 @@ from solo.deploy.bundle.format import (
 )
 from solo.deploy.bundle.load import Bundle, load_bundle
 from solo.deploy.bundle.policy import STEPS, observations, pack_golden
+from solo.deploy.contract import CONTROL_HZ
 from solo.errors import SoloError
 from solo.export.graph import PolicyGraph, make_graph, write_graph
 from solo.export.metadata import ExportRecord, describe, expected_of
@@ -48,18 +49,9 @@ def export_bundle(
     record: ExportRecord,
     streaming: bool = True,
 ) -> Bundle:
-    """Write a bundle and load it again, with all checks.
+    """Write a bundle of networks on CPU and load it again, with all checks.
 
-    Args:
-        student: The student, on CPU.
-        reconstructor: What it sees the ground with, on CPU.
-        robot: The robot it was trained on.
-        path: File to write.
-        record: Where it comes from.
-        streaming: Encode each image once, where the reconstructor can.
-
-    Raises:
-        SoloError: The policy needs what a robot does not have, or cannot be written.
+    If ``streaming``, each image is encoded once, where the reconstructor can.
     """
     check_deployable(student, reconstructor, robot)
     assert reconstructor is not None
@@ -91,11 +83,7 @@ def export_bundle(
 def check_deployable(
     student: Any, reconstructor: Reconstructor | None, robot: RobotCfg
 ) -> None:
-    """Refuse policies that see what a robot cannot measure.
-
-    Raises:
-        SoloError: The policy is one of those.
-    """
+    """Refuse policies that see what a robot cannot measure."""
     if not isinstance(student, StudentModel) or reconstructor is None:
         raise SoloError(
             "This policy sees the true height map and velocity, which a robot does not "
@@ -138,7 +126,6 @@ def run_torch(
 
 STEP_HEIGHT_M, STEP_DEPTH_M, NUM_STEPS = 0.15, 0.30, 6
 SPEED_M_S = 0.6
-CONTROL_HZ = 50.0
 
 
 def walk_inputs(
@@ -146,11 +133,7 @@ def walk_inputs(
 ) -> dict[str, np.ndarray]:
     """``depth_mm`` [T, H, W], uint16, and ``proprioception`` [T, 9 + 3 joints].
 
-    Args:
-        robot: The robot, for the camera's mount and the number of joints.
-        camera: The camera; its output size is that of the images.
-        steps: Number of control steps T.
-        seed: Seed of noise and holes.
+    The seed is that of noise and holes; images have the camera's output size.
     """
     rng = np.random.default_rng(seed)
     # What one metre of depth is in the base frame of an upright robot.

@@ -74,10 +74,7 @@ def make_clips(
 ) -> tuple[MotionClip, ...]:
     """Synthesise the reference set: standing, walking, turning and extras.
 
-    Args:
-        robot: The robot.
-        seed: Another seed than 0 varies cadence, clearance and arm swing a little.
-        extras: Include the clips whose names begin with `EXTRA`.
+    Another seed than 0 varies cadence, clearance and arm swing a little.
 
     Raises:
         SoloError: The robot's legs cannot walk like that.

@@ -15,6 +15,8 @@ _UNIT_TOLERANCE = 1e-2
 _MAX_VALUE = 1e3
 """Positions and angles beyond this are taken for damage, not for motion."""
 
+CONTROL_HZ = 50.0
+"""Rate of the policy: of synthesised clips and of the discriminator's transitions."""
 
 _MEAN_S = 1.0
 """Time over which the velocity of a clip that does not loop is averaged."""

@@ -39,11 +39,7 @@ _FOOT_TOLERANCE_M = 0.02
 
 
 def save_clip(clip: MotionClip, path: Path) -> None:
-    """Write a clip in our own format: plain arrays, float64.
-
-    Raises:
-        SoloError: The file cannot be written.
-    """
+    """Write a clip in our own format: plain arrays, float64."""
     with written_aside(path) as unfinished:
         np.savez_compressed(
             unfinished,
@@ -59,11 +55,7 @@ def save_clip(clip: MotionClip, path: Path) -> None:
 
 
 def load_clip(path: Path, robot: RobotCfg) -> MotionClip:
-    """Read a motion; the format is known by suffix and content.
-
-    Raises:
-        SoloError: The file is not there, not of a known format, or damaged.
-    """
+    """Read a motion; the format is known by suffix and content."""
     readers: dict[str, Callable[[Path, RobotCfg], MotionClip]] = {
         ".npz": _load_npz,
         ".csv": _load_csv,
@@ -97,11 +89,7 @@ def _load_npz(path: Path, robot: RobotCfg) -> MotionClip:
 
 
 def _from_ours(path: Path, robot: RobotCfg, content: Mapping[str, Any]) -> MotionClip:
-    """Turn the arrays of a file of ours into a clip.
-
-    Raises:
-        SoloError: It is for other joints, of another version, or incomplete.
-    """
+    """Turn the arrays of a file of ours into a clip."""
     if str(content["format"]) != FORMAT:
         raise SoloError(
             f"{str(path)!r} has the format {str(content['format'])[:40]!r}; this "

@@ -111,12 +111,7 @@ def place_feet(
 ) -> FootPaths:
     """Let the feet stand and swing in turn; the left stance begins at time 0.
 
-    Args:
-        cfg: The gait.
-        half_width_m: Distance of the footholds from the nominal path.
-        half_length_m: Half the length of the sole.
-        time: Times of the frames, [T], seconds.
-        period_s: Time of two steps.
+    A period is two steps; footholds are ``half_width_m`` from the nominal path.
     """
     soles, heights, yaws, pitches, stances = [], [], [], [], []
     for side, offset in ((1.0, 0.0), (-1.0, 0.5)):
@@ -165,20 +160,12 @@ def wanted_zmp(cfg: GaitCfg, feet: FootPaths) -> np.ndarray:
 def follow_zmp(
     cfg: GaitCfg, zmp: np.ndarray, time: np.ndarray, height_m: float
 ) -> np.ndarray:
-    """Centre of mass of a linear inverted pendulum with a given ZMP.
+    """Centre of mass, complex [T], of a linear inverted pendulum with a given ZMP.
 
     ``c - (h / g) c'' = zmp`` has one solution that repeats with the gait. In
     coordinates that move and turn with the robot the ZMP is periodic, so each of its
     harmonics, of angular frequency w in the world, is divided by ``1 + (h / g) w^2``.
-
-    Args:
-        cfg: The gait, for the coordinates.
-        zmp: One period, complex [T], metres.
-        time: Times of the frames, [T], seconds, evenly spaced from 0.
-        height_m: Height h of the pendulum.
-
-    Returns:
-        Path over the ground, complex [T], metres.
+    Times are evenly spaced from 0, over one period.
     """
     moving, turning = _coordinates(cfg, time)
     harmonics = np.fft.fft((zmp - moving) / turning)

@@ -21,7 +21,7 @@ import mujoco
 import numpy as np
 
 from solo.motions import rotations
-from solo.motions.clip import MotionClip
+from solo.motions.clip import CONTROL_HZ, MotionClip
 from solo.motions.footsteps import (
     FootPaths,
     GaitCfg,
@@ -34,9 +34,6 @@ from solo.motions.footsteps import (
 from solo.motions.leg_ik import NoGaitError, PathTarget, solve_path
 from solo.motions.skeleton import ROOT_QPOS, Skeleton
 from solo.robots.robot_cfg import FootCfg, RobotCfg
-
-FPS = 50.0
-"""Frame rate of synthesised clips, the control rate."""
 
 LEG_JOINTS = (5, 6)
 """Numbers of joints of a leg with which a foot can be placed."""
@@ -54,17 +51,12 @@ _ZMP_HARMONICS = 8
 def make_gait(robot: RobotCfg, skeleton: Skeleton, cfg: GaitCfg) -> MotionClip:
     """Make one period of a steady gait.
 
-    Args:
-        robot: The robot.
-        skeleton: Its limbs.
-        cfg: Speed, timing and shape of the gait.
-
     Raises:
         UnreachableError: The legs cannot reach the footholds.
     """
-    num_frames = 2 * round(FPS / cfg.step_hz)  # Both steps get the same frames.
-    period_s = num_frames / FPS
-    time = np.arange(num_frames + 1) / FPS  # The last frame closes the period.
+    num_frames = 2 * round(CONTROL_HZ / cfg.step_hz)  # Both steps get the same frames.
+    period_s = num_frames / CONTROL_HZ
+    time = np.arange(num_frames + 1) / CONTROL_HZ  # The last frame closes the period.
     half_width_m = cfg.width * skeleton.half_width_m
     feet = place_feet(cfg, half_width_m, _half_length(robot.feet[0]), time, period_s)
     upper = _upper_body(skeleton, cfg, time, period_s)
@@ -124,13 +116,15 @@ def make_stand(
     upper = skeleton.default_qpos[None].copy()
     upper[:, 2] -= cfg.base_drop_m
     qpos = _solve_legs(robot, skeleton, feet, feet.sole_w.mean(0), upper)
-    return _make_clip(robot, cfg.name, qpos.repeat(round(seconds * FPS) + 1, axis=0))
+    return _make_clip(
+        robot, cfg.name, qpos.repeat(round(seconds * CONTROL_HZ) + 1, axis=0)
+    )
 
 
 def _make_clip(robot: RobotCfg, name: str, qpos: np.ndarray) -> MotionClip:
     return MotionClip(
         name=name,
-        fps=FPS,
+        fps=CONTROL_HZ,
         joint_names=robot.joint_names,
         root_pos_w=qpos[:, :3],
         root_quat_w=qpos[:, 3:ROOT_QPOS],

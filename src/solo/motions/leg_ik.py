@@ -40,21 +40,13 @@ class PathTarget:
 
 
 def solve_path(skeleton: Skeleton, qpos: np.ndarray, target: PathTarget) -> np.ndarray:
-    """Find the legs, and the place of the base, that meet a target in every frame.
+    """Positions [T, 7 + J] with the legs, and the base, where a target wants them.
 
-    Newton's method on 14 numbers (12 leg joints, base x and y) with as many
-    conditions (two foot poses, centre of mass x and y). A leg of five joints leaves one
-    rotation of its foot as it comes, see `Skeleton.free_axes`. Everything else, such as
-    the height and rotation of the base and the arms, stays as given.
-
-    Args:
-        skeleton: The robot.
-        qpos: Start, [T, 7 + J]. The solution close to it is found, so the knees keep
-            bending the way they do there.
-        target: What to reach.
-
-    Returns:
-        Positions of shape [T, 7 + J].
+    Newton's method on 14 numbers (12 leg joints, base x and y) with as many conditions
+    (two foot poses, centre of mass x and y). A leg of five joints leaves one rotation
+    of its foot as it comes, see `Skeleton.free_axes`. Everything else, such as the
+    height and rotation of the base and the arms, stays as given. The solution close to
+    the start ``qpos`` is found, so the knees keep bending the way they do there.
 
     Raises:
         UnreachableError: The target cannot be reached.

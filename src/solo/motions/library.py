@@ -13,11 +13,8 @@ import torch
 
 from solo.errors import SoloError
 from solo.motions import rotations
-from solo.motions.clip import MotionClip, mean_velocity_h, resample
+from solo.motions.clip import CONTROL_HZ, MotionClip, mean_velocity_h, resample
 from solo.robots.robot_cfg import RobotCfg
-
-CONTROL_HZ = 50.0
-"""Rate of the policy, at which transitions are made."""
 
 AMP_STATE_DIM = 59
 """25 joint positions, 25 joint velocities, 3 + 3 base velocities, 3 gravity."""
@@ -48,11 +45,6 @@ class ReferenceState:
 
 class MotionLibrary:
     """Clips at the control rate; each is drawn equally often, whatever its length.
-
-    Args:
-        clips: Motions of the robot's joints; other rates than 50 Hz are resampled.
-        robot: The robot, for the default pose and the order of the joints.
-        device: Where samples are drawn.
 
     Raises:
         SoloError: There are no clips, or joints do not fit.
@@ -151,20 +143,12 @@ def amp_state(
     base_ang_vel_b: torch.Tensor,
     projected_gravity_b: torch.Tensor,
 ) -> torch.Tensor:
-    """Join the quantities that describe style, free of place and heading.
+    """Join the quantities that describe style, free of place and heading, [B, 59].
 
     The paper does not state the discriminator's input. These five are chosen because
-    open AMP code for the G1 uses them (InstinctLab, and amp-rsl-rl without gravity).
-
-    Args:
-        joint_pos_rel: Joint position minus default, [B, 25], rad.
-        joint_vel: Joint velocity, [B, 25], rad/s.
-        base_lin_vel_b: Velocity of the base, [B, 3], m/s, base frame.
-        base_ang_vel_b: Angular velocity of the base, [B, 3], rad/s, base frame.
-        projected_gravity_b: Unit vector of gravity, [B, 3], base frame.
-
-    Returns:
-        States of shape [B, 59], in the order of the arguments.
+    open AMP code for the G1 uses them (InstinctLab, and amp-rsl-rl without gravity):
+    joint positions minus default [B, 25], rad, and velocities, and in the base frame
+    velocity, angular velocity and the unit vector of gravity [B, 3].
     """
     return torch.cat(
         [
@@ -183,16 +167,7 @@ def clip_amp_transitions(
     default_joint_pos: Sequence[float] | np.ndarray | torch.Tensor,
     device: torch.device | str = "cpu",
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """States of a clip and of the control step after each.
-
-    Args:
-        clip: Motion of the policy joints; another rate than 50 Hz is resampled.
-        default_joint_pos: Default pose of the joints, [25], rad.
-        device: Where the result lives.
-
-    Returns:
-        States and next states, each [T - 1, 59].
-    """
+    """States of a clip at the control rate and of the step after each, [T - 1, 59]."""
     clip = resample(clip, CONTROL_HZ)
     default = torch.as_tensor(default_joint_pos, dtype=torch.float64).cpu()
     states = amp_state(

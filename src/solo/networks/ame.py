@@ -122,13 +122,7 @@ class AmeEncoder(nn.Module):
     """Encodes a height map as seen by a query."""
 
     def __init__(self, cfg: AmeCfg, height_map: HeightMapCfg, query_dim: int) -> None:
-        """Create the encoder.
-
-        Args:
-            cfg: Sizes.
-            height_map: The window of the map, for the coordinates of its cells.
-            query_dim: Size of the vector that asks: proprioception, velocity, ...
-        """
+        """Create the encoder; the window is for the coordinates of the map's cells."""
         super().__init__()
         self.map_stride = cfg.map_stride
         self.base_height_m = cfg.base_height_m
@@ -164,14 +158,10 @@ class AmeEncoder(nn.Module):
             )
 
     def tokens(self, height_map: torch.Tensor) -> torch.Tensor:
-        """Describe each cell of the map.
+        """Describe each cell of a map [B, Y, X], terrain minus base height, metres.
 
-        Args:
-            height_map: Terrain height minus base height [B, Y, X], metres.
-
-        Returns:
-            Tokens [B, D, Y', X'] of the kept cells; the last three features are x, y
-            and z in units of ``unit_m``.
+        Tokens [B, D, Y', X'] are of the kept cells; their last three features are x, y
+        and z in units of ``unit_m``.
         """
         if not self.strided:
             height_map = self._per_token(height_map)

@@ -141,10 +141,7 @@ class AmeModel(MLPModel):
     ) -> torch.Tensor:
         """Features of the map, the vector and, with a foot view, those of the feet.
 
-        Args:
-            raw: The vector groups as they are [..., obs_dim].
-            vector: The same, normalised.
-            height_map: The map [..., Y, X].
+        The foot view takes the vector groups as they are, ``raw``.
         """
         features, _ = self._encode(vector, height_map)
         if self.foot_view is None:
@@ -224,17 +221,13 @@ def split_map_group(
 def copy_matching(student: AmeModel, teacher: AmeModel) -> list[str]:
     """Copy the shape-compatible encoder parameters of a teacher into a student.
 
-    Action head, memory and action noise of the student stay as they are. The
-    normaliser is copied where both models see the same quantities in the same order,
-    because the query was learned on vectors normalised so; it takes the teacher's
-    sample count along, which keeps it from moving away from under the query.
+    Action head, memory and action noise of the student stay as they are. The normaliser
+    is copied where both models see the same quantities in the same order, because the
+    query was learned on vectors normalised so; it takes the teacher's sample count
+    along, which keeps it from moving away from under the query.
 
-    Args:
-        student: Receives the values, in place.
-        teacher: Is read.
-
-    Returns:
-        Names of the student's parameters and buffers that now equal the teacher's.
+    Returns the names of the student's parameters and buffers that now equal the
+    teacher's.
     """
     pairs = _same_shape(student.encoder, teacher.encoder, "encoder")
     if student.foot_view is not None and teacher.foot_view is not None:

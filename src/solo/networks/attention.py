@@ -33,10 +33,8 @@ class OneQueryAttention(nn.Module):
     def __init__(self, dim: int, num_heads: int, value_dim: int | None = None) -> None:
         """Create the projections, initialised as in ``torch.nn.MultiheadAttention``.
 
-        Args:
-            dim: Features of query, tokens and output.
-            num_heads: Heads; they share the features evenly.
-            value_dim: Features that a head reports; None: its share, as in torch.
+        Heads share the features evenly; ``value_dim`` is what a head reports, if not
+        its share.
         """
         super().__init__()
         if num_heads < 1 or dim % num_heads != 0:
@@ -66,15 +64,10 @@ class OneQueryAttention(nn.Module):
         tokens: torch.Tensor,
         bias: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Attend.
+        """Attend with a query [B, D] to tokens [B, D, N], as a convolution has them.
 
-        Args:
-            query: Query [B, D].
-            tokens: Tokens [B, D, N], features before cells as a convolution has them.
-            bias: Added to the logits [B, heads, N], or None.
-
-        Returns:
-            Output [B, D] and attention weights [B, heads, N], which sum to 1 over N.
+        A bias [B, heads, N] is added to the logits. Gives the output [B, D] and the
+        weights [B, heads, N], which sum to 1 over N.
         """
         keys = (self.num_heads, self.head_dim, self.dim)
         values = (self.num_heads, self.value_dim, self.dim)
@@ -115,12 +108,8 @@ class Windows(nn.Module):
     ) -> None:
         """Spread the windows over the ground where feet land.
 
-        Args:
-            query_dim: Size of the vector that moves the windows.
-            num_heads: Number of windows.
-            width_m: Standard deviation of the windows at the start, metres.
-            cell_xy: Places of the cells [2, Y, X], in units of ``unit_m``.
-            unit_m: Length that is 1.0 in ``cell_xy``, metres.
+        Places of the cells [2, Y, X] are in units of ``unit_m``; ``width_m`` is the
+        standard deviation of the windows at the start.
         """
         super().__init__()
         self.num_heads = num_heads

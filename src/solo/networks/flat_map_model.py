@@ -31,37 +31,23 @@ class FlatMapModel(MLPModel):
         obs_groups: dict[str, list[str]],
         obs_set: str,
         output_dim: int,
-        hidden_dims: tuple[int, ...] | list[int] = (256, 256, 128),
-        activation: str = "elu",
-        obs_normalization: bool = True,
-        distribution_cfg: Mapping[str, Any] | None = None,
         ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
         height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
         near_x_m: Sequence[float] | None = None,
+        **head: Any,
     ) -> None:
-        """Create the model; arguments as in `AmeModel`.
+        """Create the model; arguments as in `AmeModel`, those of the head as rsl_rl's.
 
-        Of ``ame_cfg`` the stride of the map and the scale of heights are used.
-
-        Args:
-            near_x_m: Keep all cells whose centres are between these distances ahead of
-                the base, metres; None: every n-th, as elsewhere.
+        Of ``ame_cfg`` the stride of the map and the scale of heights are used. All
+        cells whose centres are between the distances ``near_x_m`` ahead of the base are
+        kept; of the others every n-th, as elsewhere.
         """
         self.ame_cfg = AmeCfg.of(ame_cfg)
         kept = kept_cells(
             HeightMapCfg.of(height_map_cfg), self.ame_cfg.map_stride, near_x_m
         )
         self.num_cells = len(kept)
-        super().__init__(
-            obs,
-            obs_groups,
-            obs_set,
-            output_dim,
-            hidden_dims,
-            activation,
-            obs_normalization,
-            None if distribution_cfg is None else dict(distribution_cfg),
-        )
+        super().__init__(obs, obs_groups, obs_set, output_dim, **head)
         self.kept: torch.Tensor
         self.register_buffer("kept", torch.from_numpy(kept), persistent=False)
 

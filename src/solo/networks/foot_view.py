@@ -78,15 +78,7 @@ class FootView(nn.Module):
         base_height_m: float,
         height_limit_m: float,
     ) -> None:
-        """Take kinematics and lattice; the lengths are those of `AmeCfg`.
-
-        Args:
-            cfg: Legs and lattice.
-            window: Window of the height map.
-            unit_m: Length that becomes 1.0, metres.
-            base_height_m: Height of the base over flat ground, metres.
-            height_limit_m: Heights are clipped to this distance from flat ground.
-        """
+        """Take kinematics and lattice; the lengths are those of `AmeCfg`."""
         super().__init__()
         self.unit_m, self.cell_m = unit_m, window.cell_m
         self.base_height_m, self.height_limit_m = base_height_m, height_limit_m

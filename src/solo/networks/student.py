@@ -11,7 +11,7 @@ student keeps a state for the mirror image, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -20,12 +20,9 @@ from rsl_rl.utils import unpad_trajectories
 from tensordict import TensorDict
 from torch import nn
 
-from solo.networks.ame import AmeCfg
 from solo.networks.ame_model import AmeModel
 from solo.networks.export import RecurrentExport, StatefulExport
-from solo.networks.foot_view import FootViewCfg
 from solo.networks.symmetry import join_state, split_state
-from solo.sensors.height_map import HeightMapCfg
 
 
 class StudentModel(AmeModel):
@@ -35,48 +32,23 @@ class StudentModel(AmeModel):
 
     def __init__(
         self,
-        obs: TensorDict,
-        obs_groups: dict[str, list[str]],
-        obs_set: str,
-        output_dim: int,
-        hidden_dims: tuple[int, ...] | list[int] = (512, 256, 128),
-        activation: str = "elu",
-        obs_normalization: bool = True,
-        distribution_cfg: Mapping[str, Any] | None = None,
-        ame_cfg: AmeCfg | Mapping[str, Any] | None = None,
-        height_map_cfg: HeightMapCfg | Mapping[str, Any] | None = None,
-        mirror: Mapping[str, Any] | None = None,
+        *args: Any,
+        hidden_dims: Sequence[int] = (512, 256, 128),
         memory_group: str = "proprioception",
         rnn_hidden_dim: int = 128,
         rnn_num_layers: int = 1,
-        foot_view_cfg: FootViewCfg | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         """Create the model; arguments as in `AmeModel`, and those of the memory.
 
-        Args:
-            memory_group: Vector group that the memory reads.
-            rnn_hidden_dim: Size of the memory's output and of its state.
-            rnn_num_layers: Stacked layers of the memory.
+        The memory reads ``memory_group``, one of the vectors.
         """
         self.rnn_hidden_dim = rnn_hidden_dim
-        super().__init__(
-            obs,
-            obs_groups,
-            obs_set,
-            output_dim,
-            hidden_dims,
-            activation,
-            obs_normalization,
-            distribution_cfg,
-            ame_cfg,
-            height_map_cfg,
-            mirror,
-            foot_view_cfg,
-        )
+        super().__init__(*args, hidden_dims=list(hidden_dims), **options)
         if memory_group not in self.group_dims:
             raise ValueError(
-                f"memory_group is {memory_group!r}, which is not among the vectors of "
-                f"set {obs_set!r}: {', '.join(self.group_dims)}. Name one of them."
+                f"memory_group is {memory_group!r}, which is not among the vectors: "
+                f"{', '.join(self.group_dims)}. Name one of them."
             )
         before = self.obs_groups[: self.obs_groups.index(memory_group)]
         start = sum(self.group_dims[group] for group in before)

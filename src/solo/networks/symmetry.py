@@ -24,11 +24,9 @@ class Mirror(nn.Module):
     """Doubles batches and folds outputs; has no weights, and nothing is saved of it."""
 
     def __init__(self, vector: Mapping[str, Any], actions: Mapping[str, Any]) -> None:
-        """Each map has ``source`` and ``signs``: image i is sign i times source i.
+        """Take the maps of the vector groups, one after the other, and of the output.
 
-        Args:
-            vector: Of the vector groups, one after the other.
-            actions: Of the output.
+        Each has ``source`` and ``signs``: image i is sign i times source i.
         """
         super().__init__()
         self.vector_source, self.vector_signs = self._keep("vector", vector)

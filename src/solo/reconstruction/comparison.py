@@ -191,16 +191,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """The metrics of one method on the held-out sets, and where the error lies.
 
-    Args:
-        found: What the method made of the sets.
-        recording: The held-out sets.
-        in_view: Cells that a robot sees which stands on flat ground, bool [Y, X].
-
-    Returns:
-        What `summarise` gives; ``l1_cm_per_cell`` [Y, X], the mean over all frames:
-        rows from right to left of the robot, columns from back to front; and its means
-        over the cells in view and over the others, ``l1_cm_in_view`` and
-        ``l1_cm_out_of_view``.
+    Beside what `summarise` gives, ``l1_cm_per_cell`` [Y, X], the mean over all frames,
+    rows from right to left of the robot, columns from back to front; and its means over
+    the cells in view of a robot on flat ground and over the others.
     """
     scores = score_frames(
         found.height, found.true_height, found.velocity, found.true_velocity
@@ -222,11 +215,7 @@ def evaluate(
 def extent_shift(
     found: Prediction, recording: WindowSet
 ) -> dict[str, dict[str, list[float]]]:
-    """Error over difficulty on descending stairs, by side of the patch.
-
-    Returns:
-        Side in metres to ``difficulty`` and ``l1_cm``, one entry per level.
-    """
+    """Error over difficulty on descending stairs, by side of the patch in metres."""
     error = 100.0 * np.abs(found.height - found.true_height).mean(axis=(1, 2))
     levels = recording.levels[found.sequences]
     shards = recording.shard_of[found.sequences]
@@ -281,9 +270,6 @@ def compare(
 
     Returns:
         What ``--json`` writes, and examples for the figure.
-
-    Raises:
-        SoloError: Data are missing or do not fit.
     """
     held_out = open_split(cfg, data / "eval")
     check_disjoint(data)

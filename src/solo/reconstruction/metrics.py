@@ -63,14 +63,7 @@ def score_frames(
     velocity: np.ndarray,
     true_velocity: np.ndarray,
 ) -> FrameScores:
-    """Compare F predictions with the truth.
-
-    Args:
-        height: Predicted maps, [F, Y, X], metres.
-        true_height: True maps, [F, Y, X], metres.
-        velocity: Predicted velocities, [F, 3], m/s.
-        true_velocity: True velocities, [F, 3], m/s.
-    """
+    """Compare F predictions of maps [F, Y, X], metres, and velocities [F, 3], m/s."""
     return FrameScores(
         np.abs(height - true_height).mean(axis=(1, 2)),
         np.abs(velocity - true_velocity).mean(axis=1),

@@ -37,6 +37,9 @@ CHECKPOINT = "checkpoint.pt"
 ModelFactory = Callable[[FitCfg], nn.Module]
 """Makes the network of a training."""
 
+SAVE_EVERY_S = 60.0
+"""Time between checkpoints."""
+
 CURVE_EVERY = 100
 """Updates that are averaged into one point of the curve."""
 
@@ -94,11 +97,7 @@ class Fit:
 
 
 def make_model(cfg: FitCfg) -> nn.Module:
-    """The network of a method at the profile's size.
-
-    Raises:
-        SoloError: There is no such method.
-    """
+    """The network of a method at the profile's size."""
     if cfg.method not in RECONSTRUCTORS:
         raise unknown_name(
             "method", cfg.method, RECONSTRUCTORS, "Choose one or more of these."
@@ -172,9 +171,6 @@ def pick_windows(
 
     With neighbours, groups of that many windows 4 steps apart are drawn instead of
     windows; groups do not overlap, and where they begin changes from update to update.
-
-    Raises:
-        SoloError: The sequences are too short for a group.
     """
     if cfg.neighbours == 1:
         total = num_sequences * num_steps
@@ -229,7 +225,6 @@ def fit(
     output: Path,
     resume: bool = False,
     factory: ModelFactory = make_model,
-    save_every_s: float = 60.0,
     stop_after: int | None = None,
 ) -> Fit:
     """Train a reconstructor on ``data/train`` and keep it in ``output``.
@@ -240,11 +235,7 @@ def fit(
         output: Folder of the checkpoint.
         resume: Go on with the training in ``output``, if there is one.
         factory: Makes the network.
-        save_every_s: Time between checkpoints.
         stop_after: Leave after this many updates in all, as if interrupted.
-
-    Raises:
-        SoloError: Data or folder do not fit.
     """
     if cfg.device == "cpu":
         keep_freed_memory()
@@ -259,7 +250,7 @@ def fit(
         while state.update < end:
             _update(state, recording)
             progress.advance(task)
-            if time.monotonic() - saved > save_every_s:
+            if time.monotonic() - saved > SAVE_EVERY_S:
                 save(state, output)
                 saved = time.monotonic()
     save(state, output)

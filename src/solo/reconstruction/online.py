@@ -144,10 +144,8 @@ class WindowBuffer:
     ) -> None:
         """Keep some environments' windows of a step; a full buffer takes no more.
 
-        Args:
-            obs: Observations of the environment.
-            begins: Where an episode begins with this step [B]; for a memory.
-            state: The reconstructor's state before it; for a memory.
+        For a memory, also where an episode begins with this step [B], and the
+        reconstructor's state before it.
         """
         end = self._size + self.per_step
         if end > self.capacity:
@@ -191,11 +189,9 @@ class WindowBuffer:
 def share_images(batch: Batch, count: int) -> Batch:
     """The same batch with each image once that windows of a group have in common.
 
-    Args:
-        batch: Windows in groups of ``count``, each a stride of images later than the
-            one before. All but its newest image are then the last ones of that, unless
-            an episode began in between.
-        count: Windows per group.
+    Of the windows of a group, ``count`` one after the other, each is a stride of images
+    later than the one before. All but its newest image are then the last ones of that,
+    unless an episode began in between.
     """
     windows = batch.depth.unflatten(0, (-1, count))  # [G, count, T, H, W]
     same = (windows[:, 1:, :-1] == windows[:, :-1, 1:]).flatten(3).all(dim=3)
@@ -221,18 +217,10 @@ class ReconstructionLearner:
         world_size: int = 1,
         mirrors: Mirrors | None = None,
     ) -> None:
-        """Build the network and everything that trains it.
+        """Build the network of a name and fields, and everything that trains it.
 
-        Args:
-            name: Key of `solo.reconstruction.networks.RECONSTRUCTORS`.
-            fields: Fields of its config.
-            cfg: How it learns.
-            num_envs: Environments of a rollout.
-            num_steps: Steps of a rollout.
-            device: Torch device.
-            world_size: Processes that learn together.
-            mirrors: Learn from mirror images, too; None: not, as in the paper. A
-                memory of the episode knows the world as it was, so it has none.
+        With mirrors it learns from mirror images, too, unlike the paper's. A memory of
+        the episode knows the world as it was, so it has none.
         """
         self.name, self.cfg, self.iteration = name, cfg, 0
         self.model = make_reconstructor(name, **fields).to(device)
@@ -339,11 +327,7 @@ class ReconstructionLearner:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a saved state.
-
-        Raises:
-            SoloError: It is that of another kind of reconstructor.
-        """
+        """Take over a saved state."""
         if state["name"] != self.name:
             raise SoloError(
                 f"The run has a reconstructor {state['name']!r}, not {self.name!r}. "

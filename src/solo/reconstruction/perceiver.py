@@ -107,12 +107,9 @@ class TokenCache:
     def step(
         self, depth: torch.Tensor, window: torch.Tensor, is_new: torch.Tensor
     ) -> Outputs:
-        """Reconstruct after a control step; see `Reconstructor.forward`.
+        """Reconstruct after a control step, with which some episodes have begun [B].
 
-        Args:
-            depth: Images [B, T, H, W].
-            window: Proprioception [B, T, D].
-            is_new: Where an episode has begun with this step [B].
+        See `Reconstructor.forward`.
         """
         state = self._encode_all() if self._state is None else self._state
         state = self.model.reset_state(state, is_new)
@@ -207,12 +204,8 @@ class Perceiver:
     ) -> None:
         """Make it for a number of environments.
 
-        Args:
-            reconstructor: The network; it is used, not changed.
-            num_envs: Number of environments.
-            device: Where the network is.
-            streaming: Reuse visual tokens if the network can. A network with a memory
-                of the episode is always streamed.
+        If streaming, visual tokens are used again where the network can. A network with
+        a memory of the episode is always streamed.
         """
         self.reconstructor = reconstructor
         self.cache: TokenCache | EpisodeMemory | None = None
@@ -230,10 +223,8 @@ class Perceiver:
     def estimate(self, obs: TensorDict, dones: torch.Tensor | None = None) -> Outputs:
         """Heights [B, Y, X] and velocity [B, 3].
 
-        Args:
-            obs: Observations of the environment.
-            dones: Non-zero where the step before ended an episode [B], None if no step
-                led here: at the start, or after all environments were reset.
+        ``dones`` is non-zero where the step before ended an episode [B], None if no
+        step led here: at the start, or after all environments were reset.
         """
         depth, window = obs[DEPTH], obs[WINDOW]
         if self.cache is not None and dones is not None:
@@ -247,10 +238,7 @@ class Perceiver:
     def compose(self, obs: TensorDict, estimate: Outputs | None) -> TensorDict:
         """Observations with the student's groups and without the raw sensors.
 
-        Args:
-            obs: Observations of the environment.
-            estimate: Heights [B, Y, X] and velocity [B, 3]; None puts what the
-                student of stage 2 sees in their places.
+        Without an estimate, what the student of stage 2 sees is in its place.
         """
         if estimate is None:
             height = obs[TRUE_MAP]
@@ -272,9 +260,7 @@ class Perceiver:
     def observe_end(self, obs: TensorDict, estimates: bool) -> TensorDict:
         """What the student sees in last states of episodes; nothing is kept of them.
 
-        Args:
-            obs: Observations of the environments that are done.
-            estimates: Whether the student acts on estimates yet; see `compose`.
+        ``estimates`` tells whether it acts on estimates yet; see `compose`.
         """
         estimate = None
         if estimates:

@@ -55,21 +55,11 @@ def reconstruction_loss(
     outputs: Outputs,
     target_height: torch.Tensor,
     target_velocity: torch.Tensor,
-    height_weight: float = HEIGHT_WEIGHT,
-    velocity_weight: float = VELOCITY_WEIGHT,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Loss of a batch.
+    """Loss of a batch, and its detached parts.
 
-    Args:
-        outputs: What a reconstructor returned.
-        target_height: Terrain height minus base height [B, Y, X], metres.
-        target_velocity: Velocity of the base in its frame [B, 3], m/s.
-        height_weight: lambda_h.
-        velocity_weight: lambda_v.
-
-    Returns:
-        The loss to minimise, and its detached parts: ``height_l1_m``, mean over cells
-        in metres, and ``velocity_l1``, sum over the axes in m/s.
+    ``height_l1_m`` is a mean over cells in metres, ``velocity_l1`` a sum over the axes
+    in m/s.
     """
     height, velocity = outputs["height"], outputs["velocity"]
     if height.shape != target_height.shape or velocity.shape != target_velocity.shape:
@@ -80,7 +70,7 @@ def reconstruction_loss(
         )
     height_l1 = (height - target_height).abs().mean()
     velocity_l1 = (velocity - target_velocity).abs().sum(dim=-1).mean()
-    loss = height_weight * height_l1 + velocity_weight * velocity_l1
+    loss = HEIGHT_WEIGHT * height_l1 + VELOCITY_WEIGHT * velocity_l1
     parts = {"height_l1_m": height_l1.detach(), "velocity_l1": velocity_l1.detach()}
     return loss, parts
 
@@ -111,12 +101,12 @@ def update(
     max_grad_norm: float = MAX_GRAD_NORM,
     world_size: int = 1,
 ) -> tuple[dict[str, float], State | None]:
-    """Learn from one batch.
+    """Learn from one batch, with the heights of the reconstructed cells.
 
     Args:
         model: The reconstructor, or another module with the same call.
         optimizer: Its optimiser.
-        batch: What to learn, with the heights of the reconstructed cells.
+        batch: What to learn.
         learning_rate: Rate of this update.
         cells: The queries [n] that a query network is asked; all if left out. Dense
             decoders give all cells at once.

@@ -36,10 +36,8 @@ COLLISION_GROUP = 3
 def build_spec(cfg: RobotCfg, visual: bool = True) -> mujoco.MjSpec:
     """Build the robot's model as the config describes it.
 
-    Args:
-        cfg: The robot.
-        visual: Keep the visual geoms and their meshes. Without them the model is small
-            and compiles quickly, and physics is the same.
+    Without visual geoms and their meshes the model is small and compiles quickly, and
+    physics is the same.
 
     Raises:
         SoloError: A name in the config is not in the model, or a joint of the model is

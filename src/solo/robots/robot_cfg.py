@@ -18,7 +18,12 @@ from mjlab.actuator import BuiltinPositionActuatorCfg
 
 from solo import names
 from solo.errors import SoloError, unknown_name
-from solo.sensors.depth.cfg import CameraMountCfg, CapsuleCfg, DepthCameraCfg
+from solo.sensors.depth.cfg import (
+    CameraMountCfg,
+    CapsuleCfg,
+    DepthCameraCfg,
+    DepthSensorCfg,
+)
 from solo.sensors.height_map import HeightMapCfg
 
 Vec3 = tuple[float, float, float]
@@ -199,6 +204,21 @@ class RobotCfg:
         """The whole collision set: soles of both feet, then the rest."""
         return self.feet[0].geoms() + self.feet[1].geoms() + self.collision
 
+    def depth_sensor(
+        self, clean: bool = False, shape: tuple[int, int] | None = None
+    ) -> DepthSensorCfg:
+        """The camera with the paper's errors and latency, or without any.
+
+        Images have the rows and columns of ``shape``, or the camera's.
+        """
+        camera = self.depth_camera
+        if shape is not None:
+            camera = replace(camera, output_height=shape[0], output_width=shape[1])
+        cfg = DepthSensorCfg(camera, self.camera_mount, self.self_view)
+        if clean:
+            cfg = replace(cfg, extrinsics=None, corruption=None, max_delay=0)
+        return cfg
+
     def find_joints(self, patterns: Iterable[str]) -> tuple[str, ...]:
         """Policy joints that match any of the patterns, in the contract's order."""
         compiled = [re.compile(pattern) for pattern in patterns]
@@ -211,9 +231,7 @@ class RobotCfg:
     def joint_values(self, values: Mapping[str, float] | float) -> tuple[float, ...]:
         """Resolve a pattern map such as `default_joint_pos` to one value per joint.
 
-        Args:
-            values: Joint pattern to value, or one value for all. Joints without a
-                match get 0; the first match wins.
+        Joints without a match get 0; the first match wins.
         """
         if not isinstance(values, Mapping):
             return (float(values),) * len(self.joint_names)
@@ -279,13 +297,8 @@ def scale_from_effort(
 ) -> dict[str, float]:
     """Action scale such that one unit of action asks for a fraction of full effort.
 
-    Args:
-        actuators: Groups with an effort limit.
-        fraction: Share of the effort limit. Not stated in the paper; 0.25 chosen
-            because mjlab trains the G1 with it.
-
-    Returns:
-        Joint pattern to radians per unit of action.
+    Joint pattern to radians per unit. Not stated in the paper; 0.25 chosen because
+    mjlab trains the G1 with it.
     """
     scale = {}
     for group in actuators:

@@ -103,16 +103,9 @@ def self_view_w(
 def _segment_distance(
     targets: np.ndarray, origin: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> np.ndarray:
-    """Smallest distance between each segment origin-target and segment start-end.
+    """Distances (...) between two segments, by sampling the second one at 33 points.
 
-    Args:
-        targets: Points of shape (..., 3).
-        origin: Point of shape (3,), common start of the rays.
-        start: Point of shape (3,).
-        end: Point of shape (3,).
-
-    Returns:
-        Distances of shape (...), by sampling the second segment at 33 points.
+    The first goes from the origin to the targets (..., 3).
     """
     samples = start + np.linspace(0.0, 1.0, 33)[:, None] * (end - start)  # [N, 3]
     ray = targets[..., None, :] - origin  # [..., 1, 3]

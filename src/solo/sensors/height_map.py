@@ -64,11 +64,7 @@ class HeightMapCfg:
         return HeightMapCfg(**values)
 
     def centres_h(self) -> np.ndarray:
-        """Cell centres (x, y) in the heading frame.
-
-        Returns:
-            Array of shape (Y, X, 2) in metres; (16, 32, 2) by default.
-        """
+        """Cell centres (x, y) in the heading frame, metres [Y, X, 2]."""
         y = self.y_range_m[0] + (np.arange(self.cells[0]) + 0.5) * self.cell_m
         x = self.x_range_m[0] + (np.arange(self.cells[1]) + 0.5) * self.cell_m
         return np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1)
@@ -93,15 +89,9 @@ class HeightMap:
     def sample(
         self, pos_w: torch.Tensor, quat_w: torch.Tensor, boxes: Boxes | None = None
     ) -> torch.Tensor:
-        """Terrain height relative to the base, metres.
+        """Terrain height over the base [B, Y, X], metres.
 
-        Args:
-            pos_w: Base positions [B, 3].
-            quat_w: Base orientations [B, 4], wxyz; only the yaw is used.
-            boxes: What stands on the ground in each robot's world; None for nothing.
-
-        Returns:
-            Heights [B, Y, X], negative where the ground is below the base.
+        Of the base orientations [B, 4], wxyz, only the yaw is used.
         """
         if pos_w.device.type == "cpu":
             grid = self._grid

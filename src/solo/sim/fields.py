@@ -208,13 +208,7 @@ class DerivedConstants:
     def update(
         self, model: NativeModel, derived: tuple[str, ...], mean_inertia: Twin
     ) -> None:
-        """Recompute the ``derived`` fields that are kept per environment.
-
-        Args:
-            model: The parameters of all environments.
-            derived: Names of the fields that depend on the others.
-            mean_inertia: ``mjModel.stat.meaninertia`` of all environments.
-        """
+        """Recompute mean inertia and the ``derived`` fields of each environment."""
         expanded = model.expanded
         targets = [name for name in derived if name in expanded]
         sources = [name for name in expanded if name not in targets]
@@ -319,12 +313,7 @@ def refresh_level(field: str) -> int:
 
 
 def refresh_functions(model: mujoco.MjModel, has_sensors: bool) -> tuple[str, ...]:
-    """The functions of a refresh; none if the model has sensors that need more.
-
-    Args:
-        model: The model.
-        has_sensors: Whether anybody reads sensor data.
-    """
+    """The functions of a refresh; none if somebody reads sensors that need more."""
     if not has_sensors:
         return _MOTION
     of_forces = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC

@@ -50,13 +50,9 @@ def pointer_offsets(
 ) -> dict[str, int]:
     """Find the byte offset in ``mjModel`` or ``mjData`` of the pointers to arrays.
 
-    The arrays follow each other in one buffer in the order of their declaration, so an
-    empty array has the same address as the next one that is not empty, and of several
-    members with the same value the last one is meant.
-
-    Args:
-        struct: A model or data in which the arrays are not empty.
-        fields: Names of the arrays, as the bindings spell them.
+    The arrays, none of which may be empty, follow each other in one buffer in the order
+    of their declaration, so an empty array has the same address as the next one that is
+    not empty, and of several members with the same value the last one is meant.
     """
     words = _read(struct._address).view(np.uint64)
     offsets = {}

@@ -1,7 +1,10 @@
 """The terrain families: each a function that draws one patch at a difficulty.
 
 They are the rows of the paper's curriculum table, with its ranges as `Parameter`
-constants; `solo.terrains.variants` names the columns made of them.
+constants; `solo.terrains.variants` names the columns made of them. All take a
+difficulty from 0 to 1, a generator, which those that are the same every time leave
+alone, and the side of the patch in metres. Their ``direction`` is what the robot does
+on its way outwards.
 """
 
 from __future__ import annotations
@@ -53,15 +56,8 @@ def stairs(
     """Concentric square stairs with equal risers, as many as the patch has room for.
 
     The last tread is the rim at height 0, so a patch of 8 m with treads of 0.25 m has
-    11 risers between platform and rim: (8.0 - 2.5) / 2 / 0.25 = 11.
-
-    Args:
-        difficulty: Step height from 0 m (0) to 0.25 m (1).
-        rng: Not used; the patch is deterministic.
-        size_m: Side of the patch.
-        direction: What the robot does on its way outwards. `up` puts the platform in
-            a pit, `down` puts it on top.
-        tread_m: Depth of one step, a multiple of the cell.
+    11 risers between platform and rim: (8.0 - 2.5) / 2 / 0.25 = 11. `up` puts the
+    platform in a pit, `down` puts it on top.
     """
     del rng
     patch = blank_patch(difficulty, size_m)
@@ -90,12 +86,6 @@ def slope(
     """A square pyramid: constant slope from the platform to the rim at height 0.
 
     Each cell takes the height of the plane at its own centre.
-
-    Args:
-        difficulty: Rise over run from 0 (0) to 0.5 (1).
-        rng: Not used; the patch is deterministic.
-        size_m: Side of the patch.
-        direction: What the robot does on its way outwards.
     """
     del rng
     patch = blank_patch(difficulty, size_m)
@@ -125,17 +115,10 @@ def boxes(
     *,
     direction: Direction,
 ) -> np.ndarray:
-    """Two boxes stacked under the platform, or two pits around it.
+    """Two boxes stacked under the platform (`down`), or two pits around it (`up`).
 
     The platform is at twice the obstacle height, the ledge at once, then comes the
     ground. Boxes are descended twice on the way outwards, pits are climbed twice.
-
-    Args:
-        difficulty: Height of each of the two obstacles from 0 m (0) to 0.40 m (1).
-        rng: Not used; the patch is deterministic.
-        size_m: Side of the patch.
-        direction: What the robot does on its way outwards: `down` for boxes, `up` for
-            pits.
     """
     del rng
     patch = blank_patch(difficulty, size_m)
@@ -167,11 +150,6 @@ def random_grid(
 
     There are as many whole blocks as fit, centred. Cells that are left over at the rim
     stay at 0. When their number is odd, the blocks are half a cell off the centre.
-
-    Args:
-        difficulty: Amplitude of the block heights from 0 m (0) to 0.20 m (1).
-        rng: Draws the block heights.
-        size_m: Side of the patch.
     """
     patch = blank_patch(difficulty, size_m)
     amplitude = BLOCK_HEIGHT.count(difficulty)
@@ -218,15 +196,8 @@ def rough(
 
     Lattice points lie on cell centres, one of them on cell (n / 2, n / 2). Those that
     frame the start pad share the height of that one, so the pad is flat and the ground
-    leaves it without an edge.
-
-    Args:
-        difficulty: Only checked. The paper's height range carries no arrow, unlike
-            those of the other families.
-        rng: Draws the lattice heights.
-        size_m: Side of the patch.
-        step_m: Drawn heights are multiples of this.
-        spacing_m: Distance between neighbouring lattice points, a multiple of the cell.
+    leaves it without an edge. The difficulty is only checked: the paper's height range
+    carries no arrow, unlike those of the other families.
     """
     patch = blank_patch(difficulty, size_m)
     spacing_cells = lattice_spacing(spacing_m).count(difficulty)
@@ -251,13 +222,7 @@ GAP_DEPTH = Parameter("depth", 0.10, 1.00)
 
 
 def gap(difficulty: float, rng: np.random.Generator, size_m: float) -> np.ndarray:
-    """A square ring gap around the platform, to be crossed in any direction.
-
-    Args:
-        difficulty: Width from 0.10 m (0) to 0.50 m (1), depth from 0.10 m to 1.00 m.
-        rng: Not used; the patch is deterministic.
-        size_m: Side of the patch.
-    """
+    """A square ring gap around the platform, to be crossed in any direction."""
     del rng
     patch = blank_patch(difficulty, size_m)
     rings = rings_around_platform(len(patch))
@@ -289,13 +254,6 @@ def stones(
     of a gap, so that the first gap of that walk has the full width; towards the other
     sides the platform may cut the lattice, which makes the first gap shorter, never
     longer.
-
-    Args:
-        difficulty: Stone width from 0.40 m (0) to 0.20 m (1), gap between stones from
-            0.20 m to 0.30 m, depth of the holes from 0.40 m to 1.00 m.
-        rng: Draws the shift of each row in `staggered`.
-        size_m: Side of the patch.
-        layout: Whether the rows are in line.
     """
     patch = blank_patch(difficulty, size_m)
     num_cells = len(patch)
@@ -344,11 +302,6 @@ def high_plane(
     where the start platform of the other families ends; in a row of such patches the
     first 5 m along +x from any origin hold exactly these two (on patches of 8 m and
     more).
-
-    Args:
-        difficulty: Height from 0 m (0) to 0.35 m (0.99).
-        rng: Not used; the patch is deterministic.
-        size_m: Side of the patch; at least 7.8 m hold both platforms.
     """
     del rng
     patch = blank_patch(difficulty, size_m)

@@ -87,11 +87,6 @@ def round_half_up(values: np.ndarray | float) -> np.ndarray:
 def blank_patch(difficulty: float, size_m: float) -> np.ndarray:
     """A patch at height 0; the one place where both arguments are checked.
 
-    Args:
-        difficulty: Position between the easiest (0) and hardest (1) column of the
-            paper's table.
-        size_m: Side of the square patch.
-
     Raises:
         ValueError: If the difficulty is outside [0, 1] or the size does not leave a
             platform of exactly `PLATFORM_M` in the middle.

@@ -101,10 +101,9 @@ class TerrainScene:
         return slice(first_x, first_x + size), slice(first_y, first_y + size)
 
     def colours(self) -> np.ndarray:
-        """A picture of the ground: each patch in the colour of its family.
+        """A picture of the ground, RGB from 0 to 1, [rows along y, columns along x, 3].
 
-        Returns:
-            RGB from 0 to 1, [rows along y, columns along x, 3].
+        Each patch has the colour of its family.
         """
         num_levels, num_columns = self.origins_m.shape[:2]
         image = np.empty((num_columns, num_levels, 3))

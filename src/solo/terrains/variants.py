@@ -157,11 +157,7 @@ EVALUATION_VARIANTS: dict[str, TerrainVariant] = {
 
 
 def get_variant(name: str) -> TerrainVariant:
-    """Look a variant up by name.
-
-    Raises:
-        SoloError: If there is no such variant; the message lists those there are.
-    """
+    """Look a variant up by name."""
     known = VARIANTS | EVALUATION_VARIANTS
     if name not in known:
         raise unknown_name("terrain", name, known, "Run `solo terrains list`.")
@@ -169,11 +165,7 @@ def get_variant(name: str) -> TerrainVariant:
 
 
 def check_weight(name: str, weight: float) -> None:
-    """Refuse a weight of a terrain that gives no share of the robots.
-
-    Raises:
-        SoloError: It is not a positive number.
-    """
+    """Refuse a weight of a terrain that gives no share of the robots."""
     if not 0.0 < weight < math.inf:
         raise SoloError(
             f"The weight of terrain {name!r} is {weight:g}; it must be finite and "

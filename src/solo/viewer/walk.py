@@ -32,7 +32,6 @@ from solo.evaluation.sim_env import SimEnv, make_eval_env_cfg
 from solo.networks.ame import AmeEncoder
 from solo.pictures.images import Perception, cell_points_w
 from solo.reconstruction.perceiver import DEPTH, TRUE_MAP
-from solo.sensors.depth.cfg import DepthSensorCfg
 from solo.sensors.height_map import HeightMapCfg
 from solo.terrains.scene import TerrainScene
 from solo.viewer.ground import Ground
@@ -356,7 +355,7 @@ def _make_cfg(
     cfg = make_eval_env_cfg(
         source, ground.protocol, ground.cell, num_robots, num_threads
     )
-    depth = DepthSensorCfg.for_robot(source.robot, clean=not depth_errors)
+    depth = source.robot.depth_sensor(clean=not depth_errors)
     groups = make_observations(source.robot, "perceptive", depth)
     cfg.observations |= {name: groups[name] for name in (DEPTH, TRUE_MAP)}
     cfg.commands = {COMMAND: DriveCommandCfg(**vars(cfg.commands[COMMAND]))}

@@ -104,18 +104,18 @@ def test_strengths_cover_their_ranges():
     noise = DepthCorruptionCfg().value_noise
     assert noise is not None
     low, high = noise.subpixel_px
-    assert low <= state.subpixel_px.min() < low + 0.01 * (high - low)
-    assert high - 0.01 * (high - low) < state.subpixel_px.max() <= high
+    assert low <= state["subpixel_px"].min() < low + 0.01 * (high - low)
+    assert high - 0.01 * (high - low) < state["subpixel_px"].max() <= high
     # 20 % of the sides are masked, at most 0.1 * 113 = 11.3, rounded up to 12 columns.
-    share = (state.left_px > 0).float().mean().item()
+    share = (state["left_px"] > 0).float().mean().item()
     assert share == pytest.approx(0.2, abs=4 * (0.2 * 0.8 / 2000) ** 0.5)
-    assert state.left_px.max() == 12
+    assert state["left_px"].max() == 12
 
 
 def test_new_strengths_take_effect_without_rebuilding():
     images = corruptor(replace(ALL_OFF, side_masks=STRONG["side_masks"]), 1)
-    images.state.left_px[:] = 7
-    images.state.right_px[:] = 0
+    images.state["left_px"][:] = 7
+    images.state["right_px"][:] = 0
     assert (images(plane(1.0)) == 0.0).sum(-1).unique().tolist() == [7]
 
 
@@ -130,11 +130,11 @@ def test_a_thing_too_close_to_measure_still_casts_its_shadow():
 
 def test_resetting_takes_a_slice_or_no_env():
     images = corruptor(DepthCorruptionCfg(), 3)
-    before = images.state.subpixel_px.clone()
+    before = images.state["subpixel_px"].clone()
     images.reset(torch.arange(0))
-    assert images.state.subpixel_px.equal(before)
+    assert images.state["subpixel_px"].equal(before)
     images.reset(slice(1, None))
-    assert (images.state.subpixel_px != before).tolist() == [False, True, True]
+    assert (images.state["subpixel_px"] != before).tolist() == [False, True, True]
 
 
 def test_impossible_ranges_are_refused():

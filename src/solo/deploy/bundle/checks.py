@@ -25,7 +25,12 @@ from solo.deploy.bundle.format import (
     checksum,
 )
 from solo.deploy.bundle.policy import STEPS
-from solo.deploy.contract import Contract, DepthContract, JointContract
+from solo.deploy.contract import (
+    CONTROL_HZ,
+    Contract,
+    DepthContract,
+    JointContract,
+)
 from solo.deploy.drivers.g1_messages import MOTOR_LIMITS, Limits
 from solo.deploy.observation import TERMS, term_slices
 from solo.errors import SoloError
@@ -49,7 +54,7 @@ class Expected:
     """Largest stiffness, Nm/rad."""
     max_kd: float
     """Largest damping, Nm s/rad."""
-    control_hz: float = 50.0
+    control_hz: float = CONTROL_HZ
     """Rate of the control loop."""
     max_velocity: tuple[float, float, float] = (2.0, 2.0, 3.0)
     """Largest command vx, vy (m/s) and wz (rad/s), in both directions; the vendor of
@@ -59,8 +64,8 @@ class Expected:
 EXPECTED = {
     "g1": Expected(
         joints=MOTOR_LIMITS,
-        camera=(640, 480),
-        focal_px=384.0,
+        camera=(DepthContract.width, DepthContract.height),
+        focal_px=DepthContract.fx,
         # Unitree's own policies use up to 200 Nm/rad and 5 Nm s/rad (unitree_rl_lab).
         max_kp=400.0,
         max_kd=15.0,
@@ -77,17 +82,13 @@ by two pixels of the paper's network image."""
 
 
 class Checker:
-    """Refuses what does not fit, naming the file."""
+    """Refuses what does not fit, naming the file: all checks raise a `SoloError`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def equal(self, what: str, expected: Any, found: Any, hint: str = AGAIN) -> None:
-        """Refuse if ``found`` is not ``expected``.
-
-        Raises:
-            SoloError: They differ.
-        """
+        """Refuse if ``found`` is not ``expected``."""
         if expected != found:
             raise SoloError(
                 f"The bundle {self.name!r} does not fit: {what} is {found!r}, expected "
@@ -95,11 +96,7 @@ class Checker:
             )
 
     def within(self, what: str, found: float, low: float, high: float) -> None:
-        """Refuse if ``found`` is not from ``low`` to ``high``.
-
-        Raises:
-            SoloError: It is not, or is no number.
-        """
+        """Refuse if ``found`` is not from ``low`` to ``high``."""
         if not low <= float(found) <= high:
             raise SoloError(
                 f"The bundle {self.name!r} does not fit: {what} is {found:g}, allowed "
@@ -107,11 +104,7 @@ class Checker:
             )
 
     def file(self, model: ModelFile) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Metadata and golden sequence of a file; checks format, version and opset.
-
-        Raises:
-            SoloError: It is not a bundle, or not one that we can use.
-        """
+        """Metadata and golden sequence of a file; checks format, version and opset."""
         if POLICY_KEY not in model.metadata or GOLDEN_KEY not in model.metadata:
             raise SoloError(
                 f"{self.name!r} is an ONNX file without the metadata of a policy. Use "
@@ -134,22 +127,14 @@ class Checker:
     def sums(
         self, model: ModelFile, meta: Mapping[str, Any], golden: Mapping[str, Any]
     ) -> None:
-        """Checksums of the graph, the golden sequence and the metadata.
-
-        Raises:
-            SoloError: Something was edited.
-        """
+        """Checksums of the graph, the golden sequence and the metadata."""
         graph, sequence = meta["graph"]["sha256"], meta["golden"]["sha256"]
         self.equal("checksum of graph and weights", graph, model.sha256)
         self.equal("checksum of the golden sequence", sequence, checksum(golden))
         self.equal("checksum of the metadata", meta["sha256"], checksum(meta))
 
     def meaning(self, meta: Mapping[str, Any]) -> None:
-        """Whether the parts of the metadata agree with each other and with this code.
-
-        Raises:
-            SoloError: They do not.
-        """
+        """Whether the parts of the metadata agree with each other and this code."""
         names = meta["joints"]["names"]
         doubled = next((n for n in names if names.count(n) > 1), None)
         self.equal("a joint that appears twice", None, doubled)
@@ -171,11 +156,7 @@ class Checker:
             self.equal(f"the number of ends of the map's {axis}", 2, ends)
 
     def sizes(self, meta: Mapping[str, Any]) -> None:
-        """Whether the graph's inputs and outputs have the sizes of the metadata.
-
-        Raises:
-            SoloError: They do not.
-        """
+        """Whether the graph's inputs and outputs have the sizes of the metadata."""
         shapes = {**meta["graph"]["inputs"], **meta["graph"]["outputs"]}
         depth, observation = meta["depth"], meta["observation"]
         size = sum(term["size"] for term in observation["terms"])
@@ -194,11 +175,7 @@ class Checker:
             self.equal(f"the shape of the graph's {name}", shape, shapes.get(name))
 
     def session(self, meta: Mapping[str, Any], session: Any) -> None:
-        """Whether the loaded graph is the one the metadata describe.
-
-        Raises:
-            SoloError: It is not.
-        """
+        """Whether the loaded graph is the one the metadata describe."""
         for kind, found in (
             ("inputs", session.get_inputs()),
             ("outputs", session.get_outputs()),
@@ -207,11 +184,7 @@ class Checker:
             self.equal(f"the list of {kind}", meta["graph"][kind], shapes)
 
     def robot(self, meta: Mapping[str, Any], expected: Expected) -> None:
-        """Whether the robot's side provides what the policy needs.
-
-        Raises:
-            SoloError: It does not.
-        """
+        """Whether the robot's side provides what the policy needs."""
         joints, depth = meta["joints"], meta["depth"]
         names = joints["names"]
         missing = [name for name in names if name not in expected.joints]
@@ -246,11 +219,7 @@ class Checker:
                 self.within(f"the command's {key} {axis}", found, -most, most)
 
     def golden(self, golden: Mapping[str, Any]) -> None:
-        """Whether the golden sequence is long enough to say something.
-
-        Raises:
-            SoloError: It is not.
-        """
+        """Whether the golden sequence is long enough to say something."""
         steps = int(golden["steps"])
         self.within("the number of golden steps", steps, STEPS, 100 * STEPS)
         self.equal("the first reset of the golden sequence", 0, golden["resets"][0])
@@ -272,9 +241,7 @@ class Checker:
 def expected_from(joints: Mapping[str, Any], camera: Mapping[str, Any]) -> Expected:
     """What is plausible on a robot that we have no driver for.
 
-    Args:
-        joints: Names, limits and gains as in a bundle's metadata.
-        camera: Its raw stream, likewise.
+    Joints and camera are as in a bundle's metadata.
     """
     bounded = {key: [min(v, most) for v in joints[key]] for key, most in MOST.items()}
     limits = zip(

@@ -55,11 +55,7 @@ class ModelFile:
 
 
 def split_model(data: bytes, name: str) -> ModelFile:
-    """Take an ONNX file apart.
-
-    Args:
-        data: Content of the file.
-        name: Name of the file, for messages.
+    """Take an ONNX file apart; the name is for messages.
 
     Raises:
         SoloError: It is not an ONNX file, or not a whole one.

@@ -53,7 +53,6 @@ def load_bundle(
     threads: int = 1,
     robot: str | None = None,
     expected: Expected | None = None,
-    cache: Path | None = None,
 ) -> Bundle:
     """Read a bundle and check all of it.
 
@@ -65,7 +64,6 @@ def load_bundle(
         expected: What the robot's side provides; if None, what our drivers for the
             robot in the metadata provide, or what the metadata say of a robot that we
             have no driver for.
-        cache: Folder of TensorRT's compiled engines.
 
     Raises:
         SoloError: The file cannot be read, or something does not fit.
@@ -102,7 +100,7 @@ def load_bundle(
             f"The metadata of the bundle {path.name!r} lack something or are of "
             f"another kind ({reason}). {AGAIN}"
         ) from error
-    session = make_session(model.graph, model.sha256, provider, threads, cache)
+    session = make_session(model.graph, model.sha256, provider, threads)
     check.session(meta, session)
     policy = BundlePolicy(session, list(meta["graph"]["outputs"]))
     try:

@@ -54,10 +54,7 @@ class BundlePolicy:
     ) -> None:
         """Take a session over.
 
-        Args:
-            session: Session of the graph.
-            outputs: Its outputs: actions, height_map, velocity, attention, and the
-                state, where ``x_out`` becomes ``x_in`` of the next step.
+        Of its outputs, ``x_out`` becomes ``x_in`` of the next step.
         """
         self.session = session
         self.view: PolicyView | None = None
@@ -79,21 +76,15 @@ class BundlePolicy:
         self._state = dict(self._zeros)
 
     def step(self, observation: Observation) -> np.ndarray:
-        """Action [joints] of one control step.
-
-        Raises:
-            SoloError: There is no depth image.
-        """
+        """Action [joints] of one control step."""
         if observation.depth is None or observation.depth_window is None:
             raise SoloError("The policy needs a depth image and was given none.")
-        feed = dict(self._state)
-        for name in self._sensors:
-            if name == "image":
-                feed[name] = observation.depth[None]
-            elif name == "depth":
-                feed[name] = observation.depth_window[None]
-            else:
-                feed[name] = observation.proprioception_window[None]
+        sensed = {
+            "image": observation.depth,
+            "depth": observation.depth_window,
+            "proprioception": observation.proprioception_window,
+        }
+        feed = self._state | {name: sensed[name][None] for name in self._sensors}
         values = self.session.run(self._outputs, feed)
         found: dict[str, Any] = dict(zip(self._outputs, values, strict=True))
         self._state = {into: found[name] for name, into in self._next.items()}
@@ -108,16 +99,11 @@ def make_session(
     sha256: str,
     provider: str = "cpu",
     threads: int = 1,
-    cache: Path | None = None,
 ) -> onnxruntime.InferenceSession:
     """Load a graph.
 
-    Args:
-        graph: The ONNX model.
-        sha256: Its checksum; names the folder of compiled engines.
-        provider: Key of `PROVIDERS`.
-        threads: Threads of the CPU. One leaves the other cores to camera and robot.
-        cache: Folder of TensorRT's compiled engines; one in the user's cache if None.
+    One thread leaves the other cores to camera and robot. The checksum names the folder
+    of compiled engines.
 
     Raises:
         SoloError: There is no such provider here, or it does not take the graph.
@@ -132,7 +118,7 @@ def make_session(
         options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         session = onnxruntime.InferenceSession(
-            graph, options, providers=provider_options(provider, sha256, cache)
+            graph, options, providers=provider_options(provider, sha256)
         )
     except Exception as error:  # onnxruntime's errors have no common base.
         reason = " ".join(str(error).split())[:200]
@@ -151,11 +137,7 @@ def make_session(
 
 
 def check_provider(provider: str) -> None:
-    """Refuse a provider that this onnxruntime was built without.
-
-    Raises:
-        SoloError: It is not there.
-    """
+    """Refuse a provider that this onnxruntime was built without."""
     there = onnxruntime.get_available_providers()
     if PROVIDERS[provider] not in there:
         names = [name for name, full in PROVIDERS.items() if full in there]
@@ -166,9 +148,7 @@ def check_provider(provider: str) -> None:
         )
 
 
-def provider_options(
-    provider: str, sha256: str, cache: Path | None = None
-) -> list[tuple[str, dict[str, Any]]]:
+def provider_options(provider: str, sha256: str) -> list[tuple[str, dict[str, Any]]]:
     """The provider and, behind it, those that take what it cannot.
 
     TensorRT takes minutes to compile a graph, so engines are kept, in a folder of the
@@ -179,7 +159,8 @@ def provider_options(
         # Full float32: the golden sequence is float32.
         rows.insert(0, (PROVIDERS["cuda"], {"use_tf32": "0"}))
     if provider == "tensorrt":
-        root = cache or _cache_folder() / "tensorrt"
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        root = Path(base) / "solo" / "tensorrt"
         folder = root / f"{sha256[:16]}-{onnxruntime.__version__}"
         folder.mkdir(parents=True, exist_ok=True)
         settings = {
@@ -191,11 +172,6 @@ def provider_options(
         }
         rows.insert(0, (PROVIDERS["tensorrt"], settings))
     return rows
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "solo"
 
 
 STEPS = 50
@@ -235,10 +211,7 @@ def observations(
 ) -> Iterator[tuple[bool, Observation]]:
     """What the runtime would show a policy: whether an episode begins, and the rest.
 
-    Args:
-        inputs: See `pack_golden`.
-        resets: Steps at which an episode begins.
-        contract: What the policy was trained with.
+    Inputs and resets are those of `pack_golden`.
     """
     observer, processor = Observer(contract), DepthProcessor(contract.depth)
     for step, (depth_mm, vector) in enumerate(
@@ -255,11 +228,7 @@ def replay(
     contract: Contract,
     tolerance: float,
 ) -> float:
-    """Do the sequence again; the largest difference.
-
-    Raises:
-        SoloError: The policy does something else.
-    """
+    """Do the sequence again; the largest difference."""
     inputs = {name: unpack(value) for name, value in golden["inputs"].items()}
     expected = {name: unpack(value) for name, value in golden["outputs"].items()}
     worst = 0.0

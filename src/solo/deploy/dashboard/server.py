@@ -24,11 +24,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from solo.deploy.dashboard.slot import RECENT, Slot
-from solo.deploy.loop import CAUSES, JITTER_EDGES_MS, memory_mb
+from solo.deploy.dashboard.slot import Slot
+from solo.deploy.loop import JITTER_EDGES_MS, LoopStats, memory_mb
 from solo.deploy.observation import projected_gravity
-from solo.deploy.phase import Phase
-from solo.deploy.safety import FAULTS, Reaction
 
 PAGE = Path(__file__).with_name("page.html").read_text()
 """One document without anything from elsewhere, light and dark, any width. It asks for
@@ -67,12 +65,8 @@ class DashboardServer(ThreadingHTTPServer):
     ) -> None:
         """Bind the address.
 
-        Args:
-            address: Host and port; port 0 takes a free one.
-            slot: What to show.
-            info: What does not change during the run.
-            token: What a visitor must know; None for visitors of this computer alone.
-            pid: The process of the loop, for its memory.
+        Without a token only visitors of this computer are let in; ``pid`` is the
+        process of the loop, whose memory is shown.
         """
         self.slot, self.info, self.token, self.pid = slot, info, token, pid
         if ":" in address[0]:
@@ -164,93 +158,73 @@ def serve(
         server.shutdown()
 
 
-def describe(record: np.void | None, info: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows.
-
-    Args:
-        record: The newest tick; None before the first.
-        info: What does not change during a run, see `publisher.Dashboard`.
-    """
+def describe(
+    record: Mapping[str, Any] | None, info: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the page shows of the newest tick, None before the first."""
     if record is None:
         return {"tick": 0, "info": dict(info)}
-    tick = record["tick"]
-    quat = tick["quat_wxyz"]
+    quat, stats = record["quat_wxyz"], record["stats"]
     upright = -projected_gravity(quat)[2] if np.linalg.norm(quat) > 0.5 else np.nan
     tilt_deg = np.degrees(np.arccos(np.clip(upright, -1.0, 1.0)))
+    velocity = {name: record[name] for name in ("command", "wanted", "measured")}
     return {
         "info": dict(info),
-        "tick": int(tick["ticks"]),
-        "time_s": float(tick["time_s"]),
-        "phase": Phase(int(tick["phase"])).name.lower(),
-        "phase_s": float(tick["time_s"] - tick["phase_since_s"]),
-        "note": _text(tick["note"]),
+        "tick": stats.num_ticks,
+        "time_s": record["time_s"],
+        "phase": record["phase"],
+        "phase_s": record["phase_s"],
+        "note": record["note"],
         "tilt_deg": _numbers(tilt_deg),
-        "ages_ms": [_age_ms(age) for age in tick["ages_s"]],
-        "velocity": {
-            "command": _numbers(tick["command"]),
-            "wanted": _numbers(tick["wanted"]),
-            "measured": _numbers(tick["measured"]) if tick["has_view"] else None,
-        },
-        "timing": timing(record),
+        "ages_ms": [_age_ms(age) for age in record["ages_s"]],
+        "velocity": {name: _numbers(value) for name, value in velocity.items()},
+        "timing": timing(stats, np.array(record["recent"]).reshape(-1, 2)),
         "faults": faults(record),
         "depth": {
-            "sequence": int(tick["depth_sequence"]),
+            "sequence": record["depth_sequence"],
             "shape": list(record["depth_mm"].shape),
             "data": depth_bytes(record["depth_mm"], info["max_range_m"]),
         },
-        "map": ground(record) if tick["has_view"] else None,
+        "map": None if record["map"] is None else ground(*record["map"]),
     }
 
 
-def timing(record: np.void) -> dict[str, Any]:
-    """Deadline accounting, and the last ten seconds tick by tick, in milliseconds."""
-    tick = record["tick"]
-    ticks = int(tick["ticks"])
-    count = min(ticks, RECENT)
-    order = np.arange(ticks - count, ticks) % RECENT
-    tick_ms = 1e3 * record["recent_tick_s"][order].astype(np.float64)
-    jitter_ms = 1e3 * record["recent_jitter_s"][order].astype(np.float64)
-    shares = np.quantile(tick_ms, [0.5, 0.95]) if count else np.zeros(2)
+def timing(stats: LoopStats, recent_s: np.ndarray) -> dict[str, Any]:
+    """Deadline accounting, and the last ten seconds tick by tick, in milliseconds.
+
+    Of each tick [T, 2] they are its duration and its lateness.
+    """
+    tick_ms, jitter_ms = 1e3 * recent_s.T
+    shares = np.quantile(tick_ms, [0.5, 0.95]) if len(tick_ms) else np.zeros(2)
     return {
-        "late": int(tick["late"]),
-        "overruns": int(tick["overruns"]),
-        "skipped": int(tick["skipped"]),
-        "max_jitter_ms": 1e3 * float(tick["max_jitter_s"]),
-        "max_tick_ms": 1e3 * float(tick["max_tick_s"]),
+        "late": int(stats.num_late),
+        "overruns": int(stats.num_overruns),
+        "skipped": stats.num_skipped,
+        "max_jitter_ms": 1e3 * stats.max_jitter_s,
+        "max_tick_ms": 1e3 * stats.max_tick_s,
         "median_tick_ms": float(shares[0]),
         "p95_tick_ms": float(shares[1]),
         "edges_ms": list(JITTER_EDGES_MS),
-        "histogram": tick["histogram"].tolist(),
-        "causes": dict(zip(CAUSES, tick["causes"].tolist(), strict=True)),
+        "histogram": stats.histogram.tolist(),
+        "causes": {cause: int(number) for cause, number in stats.causes.items()},
         "recent_tick_ms": np.round(tick_ms, 2).tolist(),
         "recent_jitter_ms": np.round(jitter_ms, 2).tolist(),
     }
 
 
-def faults(record: np.void) -> list[dict[str, Any]]:
+def faults(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Faults that occurred, the newest first."""
-    found = []
-    for place, name in enumerate(FAULTS):
-        if record["fault_count"][place] == 0:
-            continue
-        ago = float(record["tick"]["time_s"] - record["fault_time_s"][place])
-        found.append(
-            {
-                "name": name,
-                "reaction": Reaction(int(record["fault_reaction"][place])).name.lower(),
-                "count": int(record["fault_count"][place]),
-                "is_active": bool(record["fault_active"][place]),
-                "ago_s": ago,
-                "message": _text(record["fault_message"][place]),
-            }
-        )
+    found = [
+        {"name": name, **fault, "ago_s": record["time_s"] - fault["time_s"]}
+        for name, fault in record["faults"].items()
+    ]
     return sorted(found, key=lambda fault: fault["ago_s"])
 
 
-def ground(record: np.void) -> dict[str, Any]:
+def ground(height_m: np.ndarray, attention: np.ndarray) -> dict[str, Any]:
     """The map in millimetres, int16, and where the policy looks, 0 to 255."""
-    height_mm = np.clip(1e3 * np.nan_to_num(record["height_map"]), -32e3, 32e3)
-    attention = np.nan_to_num(record["attention"])
+    height_mm = np.clip(1e3 * np.nan_to_num(height_m), -32e3, 32e3)
+    attention = np.nan_to_num(attention)
     share = attention / max(float(attention.max()), 1e-9)
     return {
         "shape": list(height_mm.shape),
@@ -272,6 +246,8 @@ def _age_ms(age_s: float) -> float | None:
 
 def _numbers(values: Any) -> Any:
     """Numbers as JSON has them: what is not finite becomes null."""
+    if values is None:
+        return None
     if np.ndim(values) == 0:
         return float(values) if np.isfinite(values) else None
     return [_numbers(value) for value in values]
@@ -279,7 +255,3 @@ def _numbers(values: Any) -> Any:
 
 def _packed(values: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
-
-
-def _text(value: bytes) -> str:
-    return bytes(value).decode("utf-8", "replace")

@@ -84,39 +84,23 @@ class Connection:
         )
         return DataWriter(self.participant, Topic(self.participant, topic, kind), qos)
 
-    def listen(
-        self,
-        topic: str,
-        kind: Any,
-        handle: Callable[[Any], None],
-        is_own: bool = True,
-    ) -> TopicListener:
-        """Call ``handle`` with each message of a topic, in a thread.
-
-        Args:
-            topic: Name of the topic.
-            kind: Type of its messages.
-            handle: Gets each message.
-            is_own: Whether to hear what this connection itself writes.
-        """
-        return TopicListener(self.participant, topic, kind, handle, is_own)
-
     def close(self) -> None:
         """Leave the domain."""
         del self.participant
 
 
 class TopicListener:
-    """Waits for messages in a thread of its own; no message waits for the loop."""
+    """Hands each message of a topic over, in a thread of its own."""
 
     def __init__(
         self,
-        participant: Any,
+        connection: Connection,
         topic: str,
         kind: Any,
         handle: Callable[[Any], None],
         is_own: bool = True,
     ) -> None:
+        """Begin to listen, also to what the connection itself writes if ``is_own``."""
         from cyclonedds.core import (
             InstanceState,
             Policy,
@@ -129,7 +113,7 @@ class TopicListener:
         from cyclonedds.sub import DataReader
         from cyclonedds.topic import Topic
 
-        ignored = Policy.IgnoreLocal
+        participant, ignored = connection.participant, Policy.IgnoreLocal
         qos = Qos(
             Policy.Reliability.BestEffort,
             Policy.History.KeepLast(4),

@@ -18,7 +18,7 @@ import numpy as np
 
 from solo.deploy.contract import JointContract, reorder
 from solo.deploy.drivers import g1_messages as messages
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_publisher import COMMAND_TOPIC, STATE_TOPIC, Publisher
 from solo.deploy.drivers.protocols import JointCommand, RobotState, damping_command
 from solo.errors import SoloError
@@ -98,9 +98,11 @@ class G1Robot:
         from solo.deploy.drivers import g1_idl, g1_motion
 
         cfg = self.cfg
-        self._listener = connection.listen(STATE_TOPIC, g1_idl.LowState, self._on_state)
-        self._battery_listener = connection.listen(
-            BATTERY_TOPIC, g1_idl.BmsState, self._on_battery
+        self._listener = TopicListener(
+            connection, STATE_TOPIC, g1_idl.LowState, self._on_state
+        )
+        self._battery_listener = TopicListener(
+            connection, BATTERY_TOPIC, g1_idl.BmsState, self._on_battery
         )
         deadline = time.monotonic() + cfg.connect_timeout_s
         while self._newest is None:
@@ -155,7 +157,7 @@ class G1Robot:
     def _check_alone(self, connection: Connection, kind: Any) -> None:
         """Listen for the commands of another program before sending our own."""
         heard = threading.Event()
-        listener = connection.listen(COMMAND_TOPIC, kind, lambda _: heard.set())
+        listener = TopicListener(connection, COMMAND_TOPIC, kind, lambda _: heard.set())
         is_heard = heard.wait(self.cfg.listen_s)
         listener.close()
         if is_heard:

@@ -26,36 +26,26 @@ def _struct(name: str, **fields: Any) -> type[IdlStruct]:
     return autoid("sequential")(final(made))
 
 
-MotorCmd = _struct(
-    "MotorCmd",
-    mode=uint8, q=float32, dq=float32, tau=float32, kp=float32, kd=float32,
-    reserve=uint32,
-)  # fmt: skip
-LowCmd = _struct(
-    "LowCmd",
-    mode_pr=uint8, mode_machine=uint8,
-    motor_cmd=array[MotorCmd, messages.NUM_SLOTS],
-    reserve=array[uint32, 4], crc=uint32,
-)  # fmt: skip
-IMUState = _struct(
-    "IMUState",
-    quaternion=array[float32, 4], gyroscope=array[float32, 3],
-    accelerometer=array[float32, 3], rpy=array[float32, 3], temperature=int16,
-)  # fmt: skip
-MotorState = _struct(
-    "MotorState",
-    mode=uint8, q=float32, dq=float32, ddq=float32, tau_est=float32,
-    temperature=array[int16, 2], vol=float32, sensor=array[uint32, 2],
-    motorstate=uint32, reserve=array[uint32, 4],
-)  # fmt: skip
-LowState = _struct(
-    "LowState",
-    version=array[uint32, 2], mode_pr=uint8, mode_machine=uint8, tick=uint32,
-    imu_state=IMUState, motor_state=array[MotorState, messages.NUM_SLOTS],
-    wireless_remote=array[uint8, 40], reserve=array[uint32, 4], crc=uint32,
-)  # fmt: skip
+_KINDS = {"u1": uint8, "i2": int16, "u4": uint32, "f4": float32}
 
 
+def _struct_of(name: str, dtype: np.dtype, **parts: Any) -> type[IdlStruct]:
+    """The struct with the fields of a record; ``parts`` are those that are structs."""
+    fields: dict[str, Any] = {}
+    for field, (kind, *_) in (dtype.fields or {}).items():
+        base, shape = kind.subdtype or (kind, ())
+        item = parts.get(field) or _KINDS[base.str[1:]]
+        fields[field] = array[item, shape[0]] if shape else item
+    return _struct(name, **fields)
+
+
+MotorCmd = _struct_of("MotorCmd", messages.MOTOR_CMD)
+LowCmd = _struct_of("LowCmd", messages.LOW_CMD, motor_cmd=MotorCmd)
+IMUState = _struct_of("IMUState", messages.IMU_STATE)
+MotorState = _struct_of("MotorState", messages.MOTOR_STATE)
+LowState = _struct_of(
+    "LowState", messages.LOW_STATE, imu_state=IMUState, motor_state=MotorState
+)
 BmsState = _struct(
     "BmsState",
     version_high=uint8, version_low=uint8, fn=uint8, cell_vol=array[uint16, 40],

@@ -146,9 +146,7 @@ LOW_STATE = np.dtype(
 def read_health(record: np.ndarray, battery: float) -> RobotHealth:
     """What a `LOW_STATE` says about the robot's own condition.
 
-    Args:
-        record: The state.
-        battery: Charge of the battery, which comes in another message; per cent.
+    The charge of the battery, per cent, comes in another message.
     """
     motors = record["motor_state"][: len(MOTOR_NAMES)]
     return RobotHealth(

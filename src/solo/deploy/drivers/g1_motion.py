@@ -18,7 +18,7 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl.annotations import autoid, final
 from cyclonedds.idl.types import int32, int64, sequence, uint8
 
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_idl import Received
 from solo.errors import SoloError
 
@@ -64,7 +64,9 @@ class MotionService:
         self._answers: dict[int, tuple[int, str]] = {}
         self._arrived = threading.Condition()
         self._writer = connection.writer(REQUEST_TOPIC, Request)
-        self._listener = connection.listen(RESPONSE_TOPIC, Response, self._on_response)
+        self._listener = TopicListener(
+            connection, RESPONSE_TOPIC, Response, self._on_response
+        )
 
     def call(self, api_id: int, timeout_s: float) -> str | None:
         """The data of the answer; None if there is none in time, or it is an error."""
@@ -106,11 +108,6 @@ class MotionService:
 def release_motion(connection: Connection, interface: str, timeout_s: float) -> None:
     """Release the motion service until no mode is left.
 
-    Args:
-        connection: To the robot.
-        interface: Its name, for messages.
-        timeout_s: How long the service may take to answer.
-
     Raises:
         SoloError: It does not answer, or does not let go.
     """
@@ -143,16 +140,16 @@ class SimulatedMotionService:
     def __init__(self, connection: Connection, kind: str) -> None:
         """Begin to answer.
 
-        Args:
-            connection: Of the simulated robot.
-            kind: A mode's name, "off" for none, "silent" for a service that does not
-                answer, "stuck" for one that never lets go.
+        The kind is a mode's name, "off" for none, "silent" for a service that does not
+        answer, "stuck" for one that never lets go.
         """
         self.name = "" if kind in ("off", "silent") else kind
         """The mode that runs, empty if none does."""
         self._kind, self._left = kind, 2
         self._writer = connection.writer(RESPONSE_TOPIC, Response)
-        self._listener = connection.listen(REQUEST_TOPIC, Request, self._on_request)
+        self._listener = TopicListener(
+            connection, REQUEST_TOPIC, Request, self._on_request
+        )
 
     def close(self) -> None:
         """Stop answering."""

@@ -32,7 +32,7 @@ from typing import Any, Literal
 import numpy as np
 
 from solo.deploy.drivers import g1_messages as messages
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.errors import SoloError
 
 COMMAND_TOPIC = "rt/lowcmd"
@@ -158,7 +158,8 @@ def damp_until_slow(connection: Connection, send: Callable[[], None]) -> None:
 
     slowness, begin = Slowness(), time.monotonic()
     send()
-    listener = connection.listen(
+    listener = TopicListener(
+        connection,
         STATE_TOPIC,
         g1_idl.LowState,
         lambda record: slowness.on_state(record, time.monotonic()),
@@ -198,15 +199,7 @@ class Publisher:
         return self._process.pid
 
     def start(self, damping: np.ndarray, timeout_s: float = 30.0) -> None:
-        """Start the process and wait until it can send.
-
-        Args:
-            damping: The command with which to damp, a `LOW_CMD`.
-            timeout_s: How long to wait.
-
-        Raises:
-            SoloError: It does not start.
-        """
+        """Start the process and wait until it can send; ``damping`` is a `LOW_CMD`."""
         from solo.deploy.drivers import g1_idl
 
         self._fallback = g1_idl.EncodedCommand(damping)
@@ -335,7 +328,9 @@ def publish(
         with suppress(OSError):
             pipe.send(OTHER)
 
-    others = connection.listen(COMMAND_TOPIC, g1_idl.LowCmd, on_other, is_own=False)
+    others = TopicListener(
+        connection, COMMAND_TOPIC, g1_idl.LowCmd, on_other, is_own=False
+    )
     watch, reason = ProcessWatch(parent), ""
     data, encoded = None, None
     pipe.send(READY)

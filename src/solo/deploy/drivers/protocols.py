@@ -134,17 +134,11 @@ class Camera(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the device; called once, also after errors."""
-        ...
+        """Close the device, if there is one; called once, also after errors."""
 
 
 def damping_command(num_joints: int, kd: np.ndarray | float) -> JointCommand:
-    """No stiffness, only damping: the robot sinks down slowly.
-
-    Args:
-        num_joints: Number of joints.
-        kd: Damping per joint or for all, Nm s/rad.
-    """
+    """No stiffness, only damping, Nm s/rad: the robot sinks down slowly."""
     zeros = np.zeros(num_joints)
     return JointCommand(
         q=zeros, dq=zeros, kp=zeros, kd=np.broadcast_to(kd, num_joints), tau=zeros

@@ -27,11 +27,7 @@ STREAM_HZ = 60
 
 
 def import_realsense() -> Any:
-    """The library.
-
-    Raises:
-        SoloError: It is not installed, or a system library that it needs is not.
-    """
+    """The library."""
     try:
         import pyrealsense2
     except ImportError as error:
@@ -50,7 +46,6 @@ class RealsenseCamera:
         self,
         cfg: DepthContract,
         recording: Path | None = None,
-        serial: str | None = None,
         queue: Any = None,
     ) -> None:
         """Choose the source; it is opened by `start`.
@@ -58,21 +53,16 @@ class RealsenseCamera:
         Args:
             cfg: Size of the stream.
             recording: File to play instead of a device.
-            serial: Serial number, where there are several devices.
             queue: A frame queue that somebody else fills, such as the sensor of a
                 ``software_device``, with millimetres; no pipeline is opened then.
         """
-        self.cfg, self._recording, self._serial = cfg, recording, serial
+        self.cfg, self._recording = cfg, recording
         self._queue, self._unit_m = queue, 0.001
         self._pipeline: Any = None
         self._num_frames = 0
 
     def start(self) -> None:
-        """Open the stream.
-
-        Raises:
-            SoloError: No library, no device, or no such stream.
-        """
+        """Open the stream."""
         rs = import_realsense()
         if self._queue is not None:
             return
@@ -85,8 +75,6 @@ class RealsenseCamera:
                 )
             options.enable_device_from_file(str(self._recording))
         else:
-            if self._serial is not None:
-                options.enable_device(self._serial)
             options.enable_stream(
                 rs.stream.depth, cfg.width, cfg.height, rs.format.z16, STREAM_HZ
             )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from solo.deploy.contract import DepthContract, JointContract, reorder
-from solo.deploy.drivers.protocols import DepthFrame, JointCommand, RobotState
+from solo.deploy.drivers.protocols import Camera, DepthFrame, JointCommand, RobotState
 from solo.errors import SoloError
 
 STATE_HZ = 200
@@ -38,14 +38,7 @@ class SimulatedRobot:
         depth: DepthContract,
         keep_ropes: bool = False,
     ) -> None:
-        """Prepare the process.
-
-        Args:
-            model: The robot and its ground, MJCF.
-            joints: The policy's joints.
-            depth: The camera's stream.
-            keep_ropes: Never let the robot go from its harness.
-        """
+        """Prepare the process; with ``keep_ropes`` the harness is never let go."""
         self.model, self.joints, self.depth = model, joints, depth
         self._keep_ropes = keep_ropes
         self._process: Any = None
@@ -55,11 +48,7 @@ class SimulatedRobot:
         self._num_states, self._order = 0, np.zeros(0, dtype=int)
 
     def start(self, timeout_s: float = 60.0) -> None:
-        """Start the process and wait for the first state; a second call does nothing.
-
-        Raises:
-            SoloError: The model cannot be simulated.
-        """
+        """Start the process and wait for its state; a second call does nothing."""
         if self._process is not None:
             return
         context = multiprocessing.get_context("spawn")
@@ -128,8 +117,8 @@ class SimulatedRobot:
             return  # The state grows old, which the runtime notices.
 
 
-class SimulatedCamera:
-    """The depth camera of a `SimulatedRobot`."""
+class SimulatedCamera(Camera):
+    """The depth camera of a `SimulatedRobot`, which also ends the process."""
 
     name = "sim"
 
@@ -151,9 +140,6 @@ class SimulatedCamera:
             return None
         self._num_frames += 1
         return DepthFrame(time.monotonic(), depth_mm, self._num_frames)
-
-    def close(self) -> None:
-        """The robot ends the process."""
 
 
 def _simulate(

@@ -1,6 +1,4 @@
-"""A simulated G1 that speaks the robot's DDS topics, as a program of its own.
-
-    python -m solo.deploy.drivers.sim_dds --model g1.xml --interface lo
+"""A simulated G1 that speaks the robot's DDS topics: what ``solo sim-robot`` runs.
 
 It publishes states at 500 Hz and obeys the newest command whose checksum is right and
 whose mode fields are the robot's. Like the motors of the robot, it goes on tracking the
@@ -9,20 +7,17 @@ last command when none arrives.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
 from solo.deploy.contract import reorder
 from solo.deploy.drivers import g1_messages as messages
-from solo.deploy.drivers.dds import Connection
+from solo.deploy.drivers.dds import Connection, TopicListener
 from solo.deploy.drivers.g1_dds import BATTERY_TOPIC, COMMAND_TOPIC, STATE_TOPIC
 from solo.deploy.drivers.protocols import JointCommand
-from solo.deploy.drivers.sim_robot import PHYSICS_HZ, HarnessCfg, SimRobot
-from solo.errors import SoloError, unknown_name
+from solo.deploy.drivers.sim_robot import PHYSICS_HZ, SimRobot
+from solo.errors import unknown_name
 
 STATE_HZ = 500
 """Rate of the states, as on the robot."""
@@ -78,11 +73,7 @@ class InjectedFault:
     """A fault that begins at some time."""
 
     def __init__(self, name: str | None = None, start_s: float = 0.0) -> None:
-        """Choose the fault; None for a sound robot.
-
-        Raises:
-            SoloError: There is no such fault.
-        """
+        """Choose the fault; None for a sound robot."""
         if name is not None and name not in FAULTS:
             raise unknown_name("fault", name, FAULTS, "Choose one of these.")
         self._name, self._start_s = name, start_s
@@ -151,8 +142,8 @@ class SimG1:
         self._writer = self._connection.writer(STATE_TOPIC, g1_idl.LowState)
         self._battery = g1_idl.battery_message
         self._battery_writer = self._connection.writer(BATTERY_TOPIC, g1_idl.BmsState)
-        self._listener = self._connection.listen(
-            COMMAND_TOPIC, g1_idl.LowCmd, self._on_command
+        self._listener = TopicListener(
+            self._connection, COMMAND_TOPIC, g1_idl.LowCmd, self._on_command
         )
 
     def run(self, seconds: float | None = None) -> None:
@@ -228,53 +219,3 @@ class SimG1:
                 for name in ("q", "dq", "kp", "kd", "tau")
             )
         )
-
-
-def main() -> int:
-    """Run until killed, or for some seconds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--model", type=Path, required=True, help="MJCF file")
-    parser.add_argument("--interface", default="lo", help="network interface")
-    parser.add_argument("--domain", type=int, default=0, help="DDS domain")
-    parser.add_argument(
-        "--drop", type=float, default=0.0, help="share of lost messages"
-    )
-    parser.add_argument("--wait", type=float, default=0.0, help="for the loop, seconds")
-    parser.add_argument("--seconds", type=float, default=None, help="how long to run")
-    parser.add_argument("--fault", default=None, help="what is wrong with it")
-    parser.add_argument("--fault-at", type=float, default=0.0, help="since, seconds")
-    parser.add_argument("--motion", default="ai", help="its motion service")
-    parser.add_argument("--release", type=float, default=2.5, help="harness, seconds")
-    args = parser.parse_args()
-    try:
-        robot = SimRobot.from_file(args.model, HarnessCfg(release_s=args.release))
-        fault = InjectedFault(args.fault, args.fault_at)
-        sim = SimG1(
-            robot,
-            args.interface,
-            args.domain,
-            args.drop,
-            args.wait,
-            fault=fault,
-            motion=args.motion,
-        )
-    except SoloError as error:
-        print(f"sim_dds: {error}", file=sys.stderr)
-        return 1
-    print("ready", flush=True)
-    try:
-        sim.run(args.seconds)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sim.close()
-    print(
-        f"commands {sim.num_commands} refused {sim.num_refused} "
-        f"height {robot.base_height_m:.3f}",
-        flush=True,
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -48,10 +48,8 @@ class SimRobot:
     ) -> None:
         """Put the robot into the model's first keyframe, or its zero pose.
 
-        Args:
-            model: The robot and its ground. Its own actuators are not used, except
-                for their force limits.
-            harness: Ropes; without them the robot falls until it is controlled.
+        Of the model's own actuators only the force limits are used. Without a harness
+        the robot falls until it is controlled.
         """
         self.model, self.data = model, mujoco.MjData(model)
         model.opt.timestep = 1.0 / PHYSICS_HZ
@@ -75,11 +73,7 @@ class SimRobot:
 
     @classmethod
     def from_file(cls, path: Path, harness: HarnessCfg | None = None) -> SimRobot:
-        """Load a model file (MJCF).
-
-        Raises:
-            SoloError: The file cannot be read as a model.
-        """
+        """Load a model file (MJCF)."""
         try:
             model = mujoco.MjModel.from_xml_path(str(path))
         except ValueError as error:

@@ -178,11 +178,7 @@ def _config(cfg: CollectCfg, sampler: Sampler) -> dict[str, Any]:
 
 
 def check_disjoint(data: Path) -> None:
-    """Refuse held-out terrain that was trained on.
-
-    Raises:
-        SoloError: A terrain seed is in both splits.
-    """
+    """Refuse held-out terrain that was trained on."""
     seeds = {
         split: {
             int(shard.scene["seed"])
@@ -228,7 +224,7 @@ class PolicySampler:
             sensor: Camera with its errors and delay; those of training by default.
         """
         self.robot, self.name = robot, name
-        self.sensor = sensor or DepthSensorCfg.for_robot(robot)
+        self.sensor = sensor or robot.depth_sensor()
         self._make_policy = make_policy
 
     def describe(self) -> dict[str, Any]:

@@ -92,11 +92,7 @@ class Manifest:
 
     @staticmethod
     def read(folder: Path) -> Manifest:
-        """Read the manifest of a folder.
-
-        Raises:
-            SoloError: There is none, or it is not one of ours.
-        """
+        """Read the manifest of a folder."""
         path = folder / MANIFEST
         if not path.is_file():
             raise SoloError(
@@ -113,11 +109,7 @@ class Manifest:
 
 
 def open_recording(folder: Path, sampler: str, config: dict[str, Any]) -> Manifest:
-    """Begin a recording in a folder, or go on with one of the same configuration.
-
-    Raises:
-        SoloError: The folder holds data of another configuration.
-    """
+    """Begin a recording in a folder, or go on with one of the same configuration."""
     config = json.loads(json.dumps(config))
     if not (folder / MANIFEST).exists():
         return Manifest(sampler, config)
@@ -205,11 +197,7 @@ _ARRAYS: dict[str, tuple[str, tuple[int | str, ...]]] = {
 
 
 def read_arrays(folder: Path, shard: ShardInfo) -> dict[str, np.ndarray]:
-    """Read one shard and check that it is what was written.
-
-    Raises:
-        SoloError: The file is missing or was changed.
-    """
+    """Read one shard and check that it is what was written."""
     path = folder / shard.file
     if not path.is_file():
         raise SoloError(

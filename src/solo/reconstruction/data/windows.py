@@ -36,15 +36,7 @@ class WindowSet:
     """
 
     def __init__(self, folder: Path, io: ReconstructionIoCfg | None = None) -> None:
-        """Check and unpack the shards, or take what was unpacked before.
-
-        Args:
-            folder: A split's folder, such as ``DIR/train``.
-            io: Lengths and stride of the windows; the paper's if left out.
-
-        Raises:
-            SoloError: The recording is missing or damaged.
-        """
+        """Check and unpack the shards of a split, or take what was unpacked before."""
         self.manifest = Manifest.read(folder)
         self.io = io or ReconstructionIoCfg()
         shards = [self.manifest.shards[k] for k in sorted(self.manifest.shards)]
@@ -133,8 +125,7 @@ class WindowSet:
 def episode_starts(is_first: np.ndarray) -> np.ndarray:
     """Step at which the episode of each step began, uint16 [..., T].
 
-    Args:
-        is_first: Whether an episode begins, bool [..., T]; the first step always does.
+    The first step begins one, whatever ``is_first`` says.
     """
     steps = np.arange(is_first.shape[-1], dtype=np.uint16)
     return np.maximum.accumulate(np.where(is_first, steps, 0), axis=-1).astype("u2")

@@ -183,12 +183,8 @@ class DplReconstructor(DenseReconstructor):
 
 
 def image_to_map(features: torch.Tensor) -> torch.Tensor:
-    """Turn features of an image as the map lies.
+    """Turn features [B, C, h, w] of an image as the map lies, [B, C, w, h].
 
-    Args:
-        features: [B, C, h, w]; row 0 is far, column 0 is left.
-
-    Returns:
-        [B, C, w, h]; row 0 is right, column 0 is near, as ``m[iy, ix]``.
+    Row 0 of the image is far, column 0 left; row 0 of the map is right, column 0 near.
     """
     return features.transpose(2, 3).flip(2, 3)

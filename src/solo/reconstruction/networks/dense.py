@@ -99,16 +99,9 @@ class DenseReconstructor(Reconstructor):
     ) -> tuple[Outputs, State]:
         """Reconstruct in K successive steps of S episodes, for training on sequences.
 
-        Args:
-            depth: Windows of images, see `Reconstructor.forward`; B is S * K, episode
-                by episode.
-            proprioception: Windows [B, T, P].
-            begins: Where an episode begins and the memory is empty [S, K].
-            state: State before the first of the steps.
-            frame_of: For windows that share images, see `Reconstructor.forward`.
-
-        Returns:
-            Outputs of all steps [B, ...] and the state after the last.
+        Windows are those of `Reconstructor.forward`, B = S * K, episode by episode. The
+        memory is empty where an episode begins [S, K]. Gives the outputs of all steps
+        [B, ...] and the state after the last.
         """
         read, context = self.gather(
             depth, proprioception, proprioception[:, -1:], frame_of
@@ -177,12 +170,10 @@ class UNet(nn.Module):
         channels: Sequence[int] = (16, 32, 64),
         bottleneck_inputs: int = 0,
     ) -> None:
-        """Create the network.
+        """Create the network, with channels per level from fine to coarse.
 
-        Args:
-            inputs: Channels of the map and what is laid over it.
-            channels: Channels per level, fine to coarse.
-            bottleneck_inputs: Channels joined at the coarsest level.
+        ``inputs`` are the map and what is laid over it, ``bottleneck_inputs`` channels
+        joined at the coarsest level.
         """
         super().__init__()
         self.enter = _conv_pair(inputs, channels[0], 1)
@@ -201,15 +192,9 @@ class UNet(nn.Module):
     def forward(
         self, maps: torch.Tensor, bottleneck: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Correction of a map.
+        """Correction [B, 1, Y, X] of maps [B, inputs, Y, X].
 
-        Args:
-            maps: Map and what is laid over it [B, inputs, Y, X].
-            bottleneck: Features [B, bottleneck_inputs, y, x] to join at the coarsest
-                level, resized to it.
-
-        Returns:
-            [B, 1, Y, X].
+        The bottleneck [B, bottleneck_inputs, y, x] is resized to the coarsest level.
         """
         features = [torch.relu_(self.enter(maps))]
         for down in self.down:

@@ -34,15 +34,10 @@ class DepthEncoder(nn.Module):
         frames: int = 1,
         channels: Sequence[int] = (16, 32, 64, 64),
         strides: Sequence[int] = (2, 2, 2, 2),
-        stem_kernel: int = 5,
     ) -> None:
-        """Create the network.
+        """Create the network; channels and strides are of the stem, then of each block.
 
-        Args:
-            frames: Images stacked as channels.
-            channels: Channels of the stem, then of each residual block.
-            strides: Strides of the same.
-            stem_kernel: Edge of the stem's kernel, pixels; odd.
+        Frames are stacked as channels.
         """
         super().__init__()
         if len(channels) != len(strides) or len(channels) < 2:
@@ -52,14 +47,9 @@ class DepthEncoder(nn.Module):
             )
         self.strides = tuple(strides)
         self.output_channels = channels[-1]
-        self.stem = nn.Conv2d(
-            2 * frames,
-            channels[0],
-            stem_kernel,
-            stride=strides[0],
-            padding=stem_kernel // 2,
+        self.stem = init_conv(
+            nn.Conv2d(2 * frames, channels[0], 5, stride=strides[0], padding=2)
         )
-        init_conv(self.stem)
         blocks = zip(channels[:-1], channels[1:], strides[1:], strict=True)
         self.blocks = nn.ModuleList(ResidualBlock(*sizes) for sizes in blocks)
 
@@ -107,13 +97,9 @@ class ResidualBlock(nn.Module):
 
 
 def depth_channels(images: torch.Tensor) -> torch.Tensor:
-    """Depth around zero, and where it is valid.
+    """Depth around zero, and where it is valid, [B, 2 T, H, W].
 
-    Args:
-        images: Normalised depth [B, T, H, W], 0 where invalid.
-
-    Returns:
-        [B, 2 T, H, W]: first the depths, 0 where invalid; then 1 where valid.
+    First the depths of images [B, T, H, W], 0 where invalid; then 1 where valid.
     """
     valid = (images > 0.0).to(images.dtype)
     depth = (images - DEPTH_CENTRE) * (valid / DEPTH_SPREAD)

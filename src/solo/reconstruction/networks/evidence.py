@@ -87,9 +87,7 @@ class CellEvidence(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Where the camera is by proprioception [B, T, P], in the heading frame.
 
-        Returns:
-            Position from the base [B, 3], metres, and rotation camera-to-heading
-            [B, 3, 3].
+        Position from the base [B, 3], metres, and rotation camera-to-heading [B, 3, 3].
         """
         cfg = self.cfg
         frame = proprioception[:, -cfg.frames :].mean(dim=1)
@@ -104,13 +102,10 @@ class CellEvidence(nn.Module):
     def binned(self, points_h: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
         """Mean and greatest height and whether there is any, in bins per block.
 
-        Args:
-            points_h: Points [B, 3, N], heading frame, metres from the base.
-            valid: Which of them count [B, N].
-
-        Returns:
-            [B, blocks, channels]; heights over flat ground in `height_unit_m`, 0 if not
-            seen. The bins are the cells of the map and a rim of one around it.
+        Points [B, 3, N] are in the heading frame, metres from the base; those count
+        that are valid [B, N]. Heights [B, blocks, channels] are over flat ground in
+        `height_unit_m`, 0 if not seen. The bins are the cells of the map and a rim of
+        one around it.
         """
         io, window = self.io, self.io.height_map
         rows, columns = window.cells[0] + 2, window.cells[1] + 2

@@ -116,16 +116,13 @@ reduced-compute protocol; in ``laptop`` each query of QR answers 2 x 2 cells as 
 class ProprioceptionNormalizer(nn.Module):
     """Mean and spread of each number of proprioception, from data."""
 
-    def __init__(self, dim: int, limit: float = 10.0) -> None:
-        """Start with no change.
+    LIMIT = 10.0
+    """Values are clipped to it: an outlier must not carry the network anywhere it has
+    not been."""
 
-        Args:
-            dim: Numbers per frame.
-            limit: Normalised values are clipped to this; an outlier must not carry the
-                network anywhere it has not been.
-        """
+    def __init__(self, dim: int) -> None:
+        """Start with no change for frames of ``dim`` numbers."""
         super().__init__()
-        self.limit = limit
         self.mean: torch.Tensor
         self.std: torch.Tensor
         self.register_buffer("mean", torch.zeros(dim))
@@ -140,7 +137,7 @@ class ProprioceptionNormalizer(nn.Module):
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Normalise frames [..., D]."""
         scaled = (frames - self.mean) / self.std
-        return scaled.clamp(-self.limit, self.limit)
+        return scaled.clamp(-self.LIMIT, self.LIMIT)
 
 
 class Reconstructor(nn.Module):
@@ -190,14 +187,9 @@ class Reconstructor(nn.Module):
         return tuple(torch.zeros(num_envs, *s, device=device) for s in shapes)
 
     def reset_state(self, state: State | None, envs: torch.Tensor) -> State | None:
-        """Forget what the envs that are done have seen.
+        """A state without what the envs that are done have seen.
 
-        Args:
-            state: State of all envs; it is not changed.
-            envs: Indices of the envs, or a boolean mask [B].
-
-        Returns:
-            The new state; None stays None.
+        Envs are indices or a boolean mask [B]; None stays None.
         """
         if state is None:
             return None

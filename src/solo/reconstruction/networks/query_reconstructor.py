@@ -103,14 +103,10 @@ class FourierEncoding:
         self.dim = 2 + 4 * num_frequencies
 
     def __call__(self, xy_m: torch.Tensor) -> torch.Tensor:
-        """Encode places.
+        """Encode places [..., 2], metres, as [..., 2 + 4 K].
 
-        Args:
-            xy_m: Places [..., 2], metres.
-
-        Returns:
-            [..., 2 + 4 K]: x and y, then sines of x and of y, cosines of x and of y at
-            each of the K frequencies.
+        x and y, then sines of x and of y, cosines of x and of y at each of the K
+        frequencies.
         """
         places = (xy_m - self.origin_m) / self.unit_m
         angles = (places.unsqueeze(-1) * self.frequencies).flatten(-2)  # [..., 2 K]
@@ -222,12 +218,8 @@ class QueryReconstructor(Reconstructor):
     ) -> tuple[Outputs, State]:
         """What follows the encoder in `step`; here the batch may be left out.
 
-        Args:
-            newest: Visual tokens of the newest image [B, N, D].
-            seen: What to add to the cells' queries [B, cells, D].
-            proprioception: Frames [B, T, P].
-            state: Tokens of older images, and whether there are any.
-            return_attention: Also return where the cells look.
+        ``newest`` are the tokens of the newest image [B, N, D], ``seen`` what `look`
+        gave.
         """
         newest = newest.unsqueeze(-3)  # [B, 1, N, D]
         history, started = state
@@ -245,13 +237,7 @@ class QueryReconstructor(Reconstructor):
         proprioception: torch.Tensor,
         cells: torch.Tensor | None = None,
     ) -> torch.Tensor | None:
-        """What to add to the cells' queries [B, cells, D]; None if it is nothing.
-
-        Args:
-            image: Newest image [B, H, W].
-            proprioception: Frames [B, T, P].
-            cells: The cells to ask for [n]; all if left out.
-        """
+        """What to add to the queries of cells [B, n, D]; None if it is nothing."""
         if self.evidence is None:
             return None
         measured = self.evidence(image, proprioception)
@@ -266,15 +252,7 @@ class QueryReconstructor(Reconstructor):
     def remember(
         self, tokens: torch.Tensor, proprioception: torch.Tensor
     ) -> torch.Tensor:
-        """The sensor memory.
-
-        Args:
-            tokens: Visual tokens of the window [B, T, N, D], oldest first.
-            proprioception: Frames [B, T, P], oldest first.
-
-        Returns:
-            Memory [B, T * N + T, D].
-        """
+        """The sensor memory [B, T * N + T, D] of tokens [B, T, N, D], oldest first."""
         visual = (tokens + self.frame_embedding).flatten(-3, -2)
         frames = self.proprioception_mlp(self.normalizer(proprioception))
         memory = torch.cat([visual, frames + self.step_embedding], dim=-2)
@@ -289,13 +267,10 @@ class QueryReconstructor(Reconstructor):
         cells: torch.Tensor | None = None,
         return_attention: bool = False,
     ) -> Outputs:
-        """Heights and velocity.
+        """Heights and velocity from a memory [B, M, D], in any order of tokens.
 
-        Args:
-            memory: Sensor memory [B, M, D], in any order of tokens.
-            seen: What to add to the queries of the cells asked for [B, n, D].
-            cells: The cells to ask for [n]; all if left out.
-            return_attention: Also return where the cells look.
+        Of the cells asked for [n], or of all, with ``seen`` [B, n, D] added to their
+        queries.
         """
         every = slice(None) if cells is None else cells
         queries = self.query_projection(self.cell_features[every])  # [cells, D]

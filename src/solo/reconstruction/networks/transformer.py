@@ -42,14 +42,9 @@ class Attention(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def forward(self, queries: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        """Attend.
+        """What each query [B, Q, D] found among the tokens [B, N, D] of the memory.
 
-        Args:
-            queries: Queries [B, Q, D], or [Q, D] if they are the same for all.
-            memory: Tokens [B, N, D].
-
-        Returns:
-            What each query found [B, Q, D].
+        Queries that are the same for all may be [Q, D].
         """
         query, key, value = self._split(queries, memory)
         found = attend(query, key, value)  # [B, heads, Q, d]

@@ -72,7 +72,7 @@ class DepthCamera:
         *,
         boxes: Boxes | None = None,
     ) -> torch.Tensor:
-        """Depth images of many cameras at once.
+        """Depth [B, H, W], float32, of many cameras at once.
 
         Args:
             pos_w: Optical centres [B, 3], world, metres.
@@ -82,9 +82,6 @@ class DepthCamera:
             radii: Radii of the capsules [C], metres.
             out: Images to write to [B, H, W]; new ones if left out.
             boxes: What stands on the ground in each camera's world; None for nothing.
-
-        Returns:
-            Depth [B, H, W], float32.
         """
         count, height, width = len(pos_w), self.cfg.output_height, self.cfg.output_width
         if out is None:
@@ -155,7 +152,7 @@ class DepthCamera:
     ) -> tuple[wp.array, wp.array]:
         shape = (num_images, max(num_capsules, 1))
         return (
-            wp.empty(num_images, dtype=render_kernel.View, device=self._device),
+            wp.empty(num_images, dtype=render_kernel.Viewpoint, device=self._device),
             wp.empty(shape, dtype=render_kernel.Capsule, device=self._device),
         )
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -53,11 +52,9 @@ class CameraMountCfg:
             )
 
     def rotation_camera_to_body(self) -> np.ndarray:
-        """Rotation whose columns are the camera's right, down and forward axes.
+        """Rotation (3, 3) whose columns are the camera's right, down and forward axes.
 
-        Returns:
-            Matrix of shape (3, 3) in the frame of ``body``. At 0 degrees the columns
-            are -y, -z and +x of the body.
+        In the frame of ``body``; at 0 degrees they are its -y, -z and +x.
         """
         pitch = math.radians(self.pitch_down_deg)
         sin, cos = math.sin(pitch), math.cos(pitch)
@@ -124,10 +121,7 @@ class DepthCameraCfg:
         """What one metre of depth is in camera axes [H, W, 3], at the pixels' centres.
 
         Images of any size are of the whole view, as `DepthCamera` renders them and the
-        runtime resizes them.
-
-        Args:
-            shape: Rows and columns; those of the network input if left out.
+        runtime resizes them; by default of the network input's.
         """
         rows, columns = shape or self.output_shape
         u = (np.arange(columns) + 0.5) * self.width / columns
@@ -321,25 +315,6 @@ class CapsuleCfg:
     """Radius, metres."""
 
 
-class CarriesDepthCamera(Protocol):
-    """What a robot's config says of its depth camera, as `RobotCfg` does."""
-
-    @property
-    def depth_camera(self) -> DepthCameraCfg:
-        """Intrinsics, size and range."""
-        ...
-
-    @property
-    def camera_mount(self) -> CameraMountCfg:
-        """Nominal pose."""
-        ...
-
-    @property
-    def self_view(self) -> tuple[CapsuleCfg, ...]:
-        """The robot's own links that can come into view."""
-        ...
-
-
 @dataclass(frozen=True)
 class DepthSensorCfg:
     """A depth camera on a robot, from the rays to what the network gets."""
@@ -360,24 +335,3 @@ class DepthSensorCfg:
     """Control steps between two images of the window (paper)."""
     max_delay: int = 3
     """Largest latency in control steps, drawn from 0..max for each episode (paper)."""
-
-    @staticmethod
-    def for_robot(
-        robot: CarriesDepthCamera,
-        clean: bool = False,
-        shape: tuple[int, int] | None = None,
-    ) -> DepthSensorCfg:
-        """The robot's camera with the paper's errors, or without any.
-
-        Args:
-            robot: The robot.
-            clean: No errors of pose and image, and no latency.
-            shape: Rows and columns of the images; the robot's if left out.
-        """
-        cfg = DepthSensorCfg(robot.depth_camera, robot.camera_mount, robot.self_view)
-        if shape is not None:
-            camera = replace(cfg.camera, output_height=shape[0], output_width=shape[1])
-            cfg = replace(cfg, camera=camera)
-        if clean:
-            cfg = replace(cfg, extrinsics=None, corruption=None, max_delay=0)
-        return cfg

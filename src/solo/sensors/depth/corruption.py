@@ -8,7 +8,7 @@ close, missing pixels, masked sides), what the host makes of it (range, blur).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import torch
 import warp as wp
@@ -23,47 +23,17 @@ from solo.sensors.depth.cfg import (
 )
 
 
-@dataclass
-class CorruptionState:
-    """Parameters of each env for its present episode, all [B]; zero means no effect."""
-
-    scale_error: torch.Tensor
-    subpixel_px: torch.Tensor
-    edge_noise_prob: torch.Tensor
-    edge_hole_prob: torch.Tensor
-    missing_prob: torch.Tensor
-    blobs: torch.Tensor
-    near_m: torch.Tensor
-    close_hole_prob: torch.Tensor
-    close_false_prob: torch.Tensor
-    left_band: torch.Tensor
-    shadow: torch.Tensor
-    left_px: torch.Tensor
-    """int32, output columns."""
-    right_px: torch.Tensor
-    """int32, output columns."""
-    blur_x: torch.Tensor
-    """Weight of the left and right neighbours, the centre having 1."""
-    blur_y: torch.Tensor
-    """Weight of the neighbours above and below."""
-
-    def items(self) -> list[tuple[str, torch.Tensor]]:
-        """Name and tensor of each parameter."""
-        return [(f.name, getattr(self, f.name)) for f in fields(self)]
-
-    def assign(self, env_ids: torch.Tensor, other: CorruptionState) -> None:
-        """Overwrite the parameters of some envs, in place."""
-        for name, values in self.items():
-            values[env_ids] = getattr(other, name).to(values.device)
-
-
-def sample_state(
+def draw_strengths(
     cfg: DepthCorruptionCfg,
     camera: DepthCameraCfg,
     num: int,
     generator: torch.Generator,
-) -> CorruptionState:
-    """Draw the parameters of ``num`` episodes, on CPU."""
+) -> dict[str, torch.Tensor]:
+    """Draw the parameters of ``num`` episodes [B], on CPU; zero means no effect.
+
+    ``left_px`` and ``right_px`` are output columns, int32; ``blur_x`` and ``blur_y``
+    the weights of the neighbours along x and y, the centre having 1.
+    """
 
     def draw(span: Range) -> torch.Tensor:
         return torch.empty(num).uniform_(span[0], span[1], generator=generator)
@@ -71,23 +41,23 @@ def sample_state(
     off = (0.0, 0.0)
     noise, missing, near = cfg.value_noise, cfg.missing, cfg.close_blocks
     sigma_px = draw(cfg.blur.sigma_px if cfg.blur else off)
-    return CorruptionState(
-        scale_error=draw(noise.scale_error if noise else off),
-        subpixel_px=draw(noise.subpixel_px if noise else off),
-        edge_noise_prob=draw(cfg.edge_noise.prob if cfg.edge_noise else off),
-        edge_hole_prob=draw(cfg.edge_holes.prob if cfg.edge_holes else off),
-        missing_prob=draw(missing.pixel_prob if missing else off),
-        blobs=draw(missing.blobs if missing else off),
-        near_m=draw(near.near_m if near else off),
-        close_hole_prob=draw(near.hole_prob if near else off),
-        close_false_prob=draw(near.false_prob if near else off),
-        left_band=draw(cfg.left_band.strength if cfg.left_band else off),
-        shadow=draw(cfg.shadow.strength if cfg.shadow else off),
-        left_px=_side_px(cfg.side_masks, camera, draw),
-        right_px=_side_px(cfg.side_masks, camera, draw),
-        blur_x=blur_weight(sigma_px, camera.width / camera.output_width),
-        blur_y=blur_weight(sigma_px, camera.height / camera.output_height),
-    )
+    return {
+        "scale_error": draw(noise.scale_error if noise else off),
+        "subpixel_px": draw(noise.subpixel_px if noise else off),
+        "edge_noise_prob": draw(cfg.edge_noise.prob if cfg.edge_noise else off),
+        "edge_hole_prob": draw(cfg.edge_holes.prob if cfg.edge_holes else off),
+        "missing_prob": draw(missing.pixel_prob if missing else off),
+        "blobs": draw(missing.blobs if missing else off),
+        "near_m": draw(near.near_m if near else off),
+        "close_hole_prob": draw(near.hole_prob if near else off),
+        "close_false_prob": draw(near.false_prob if near else off),
+        "left_band": draw(cfg.left_band.strength if cfg.left_band else off),
+        "shadow": draw(cfg.shadow.strength if cfg.shadow else off),
+        "left_px": _side_px(cfg.side_masks, camera, draw),
+        "right_px": _side_px(cfg.side_masks, camera, draw),
+        "blur_x": blur_weight(sigma_px, camera.width / camera.output_width),
+        "blur_y": blur_weight(sigma_px, camera.height / camera.output_height),
+    }
 
 
 def blur_weight(sigma_px: torch.Tensor, raw_per_output: float) -> torch.Tensor:
@@ -120,13 +90,8 @@ class DepthCorruptor:
     ) -> None:
         """Draw the first strengths.
 
-        Args:
-            cfg: What to apply.
-            camera: Intrinsics, output size and range.
-            num_envs: Number of images in a batch.
-            device: Torch device of the images.
-            run: Shares images among CPU threads; one thread if None, unused on CUDA.
-            seed: Seed of strengths and noise. The result does not depend on ``run``.
+        ``run`` shares images among CPU threads, and the result does not depend on it;
+        one thread if None, unused on CUDA.
         """
         self.cfg, self.camera, self.num_envs = cfg, camera, num_envs
         self._run = (
@@ -135,9 +100,9 @@ class DepthCorruptor:
             else (lambda work, num: work(0, 0, num))
         )
         self._generator = torch.Generator().manual_seed(seed)
-        self.state = sample_state(cfg, camera, num_envs, self._generator)
-        for name, values in self.state.items():
-            setattr(self.state, name, values.to(device))
+        drawn = draw_strengths(cfg, camera, num_envs, self._generator)
+        self.state = {name: values.to(device) for name, values in drawn.items()}
+        """Strengths of each env in its present episode, see `draw_strengths`."""
         self._envs = torch.arange(num_envs, device=device)
         shape = (num_envs, camera.output_height, camera.output_width)
         self._spare = torch.empty(shape, device=device)
@@ -146,18 +111,14 @@ class DepthCorruptor:
     def reset(self, env_ids: torch.Tensor | slice | None = None) -> None:
         """Draw new strengths for some envs (all if None)."""
         ids = self._envs[slice(None) if env_ids is None else env_ids]
-        drawn = sample_state(self.cfg, self.camera, len(ids), self._generator)
-        self.state.assign(ids, drawn)
+        drawn = draw_strengths(self.cfg, self.camera, len(ids), self._generator)
+        for name, values in self.state.items():
+            values[ids] = drawn[name].to(values.device)
 
     def __call__(self, depth: torch.Tensor) -> torch.Tensor:
-        """Corrupt one image per env, in place.
+        """Corrupt one image per env, float32 [B, H, W], metres, 0 = invalid, in place.
 
-        Args:
-            depth: float32 [B, H, W] in metres along the optical axis, 0 = invalid;
-                it is overwritten.
-
-        Returns:
-            ``depth``: 0 where invalid, otherwise within the camera's range.
+        What stays valid is within the camera's range.
         """
         expected = tuple(self._spare.shape)
         if tuple(depth.shape) != expected or not depth.is_contiguous():
@@ -183,34 +144,36 @@ class DepthCorruptor:
         baseline_m = cfg.baseline_m
         stages = [
             ops.edges(
-                state.edge_noise_prob,
-                state.edge_hole_prob,
+                state["edge_noise_prob"],
+                state["edge_hole_prob"],
                 camera,
                 cfg.edge_limit_px,
                 baseline_m,
             )
         ]
         if cfg.left_band or cfg.shadow:
-            stages += [ops.stereo(state.left_band, state.shadow, camera, baseline_m)]
+            stages += [
+                ops.stereo(state["left_band"], state["shadow"], camera, baseline_m)
+            ]
         if cfg.value_noise:
             stages += [
                 ops.value_noise(
-                    state.subpixel_px, state.scale_error, camera, baseline_m
+                    state["subpixel_px"], state["scale_error"], camera, baseline_m
                 )
             ]
         if near := cfg.close_blocks:
-            probs = (state.close_hole_prob, state.close_false_prob)
-            stages += [ops.close_blocks(state.near_m, *probs, camera, near.block_px)]
+            probs = (state["close_hole_prob"], state["close_false_prob"])
+            stages += [ops.close_blocks(state["near_m"], *probs, camera, near.block_px)]
         if missing := cfg.missing:
             radius_px = missing.max_blob_radius_px
             stages += [
-                ops.missing_pixels(state.missing_prob, camera),
-                ops.missing_blobs(state.blobs, camera, radius_px),
+                ops.missing_pixels(state["missing_prob"], camera),
+                ops.missing_blobs(state["blobs"], camera, radius_px),
             ]
         if cfg.side_masks:
-            stages += [ops.side_masks(state.left_px, state.right_px, camera)]
+            stages += [ops.side_masks(state["left_px"], state["right_px"], camera)]
         range_m = (camera.min_range_m, camera.max_range_m)
-        return [*stages, ops.blur(state.blur_x, state.blur_y, camera, range_m)]
+        return [*stages, ops.blur(state["blur_x"], state["blur_y"], camera, range_m)]
 
 
 def without_near_limit(camera: DepthCameraCfg) -> DepthCameraCfg:

@@ -18,10 +18,13 @@ import torch
 import warp as wp
 
 from solo.sensors.depth import corruption_kernels as kernels
-from solo.sensors.depth.cfg import DepthCameraCfg
+from solo.sensors.depth.cfg import (
+    CloseBlocksCfg,
+    DepthCameraCfg,
+    DepthCorruptionCfg,
+    MissingCfg,
+)
 
-D455_BASELINE_M = 0.095
-"""Distance of the two imagers."""
 _NUM_NORMALS = 4096
 
 
@@ -81,7 +84,7 @@ def value_noise(
     subpixel_px: torch.Tensor,
     scale_error: torch.Tensor,
     camera: DepthCameraCfg,
-    baseline_m: float = D455_BASELINE_M,
+    baseline_m: float = DepthCorruptionCfg.baseline_m,
 ) -> Corruption:
     """Normal noise with sigma = z^2 * subpixel_px / (fx * baseline), and a scale error.
 
@@ -113,8 +116,8 @@ def edges(
     noise_prob: torch.Tensor,
     hole_prob: torch.Tensor,
     camera: DepthCameraCfg,
-    limit_px: float = 1.0,
-    baseline_m: float = D455_BASELINE_M,
+    limit_px: float = DepthCorruptionCfg.edge_limit_px,
+    baseline_m: float = DepthCorruptionCfg.baseline_m,
 ) -> Corruption:
     """Edge noise and edge holes, at jumps between valid pixels.
 
@@ -135,7 +138,7 @@ def stereo(
     left_band: torch.Tensor,
     shadow: torch.Tensor,
     camera: DepthCameraCfg,
-    baseline_m: float = D455_BASELINE_M,
+    baseline_m: float = DepthCorruptionCfg.baseline_m,
 ) -> Corruption:
     """Blind regions of a stereo pair whose image is that of its left imager.
 
@@ -158,7 +161,7 @@ def close_blocks(
     hole_prob: torch.Tensor,
     false_prob: torch.Tensor,
     camera: DepthCameraCfg,
-    block_px: float = 24.0,
+    block_px: float = CloseBlocksCfg.block_px,
 ) -> Corruption:
     """Invalidate pixels nearer than ``near_m``, some with the block around them.
 
@@ -186,7 +189,9 @@ def missing_pixels(prob: torch.Tensor, camera: DepthCameraCfg) -> Corruption:
 
 
 def missing_blobs(
-    mean_count: torch.Tensor, camera: DepthCameraCfg, max_radius_px: float = 20.0
+    mean_count: torch.Tensor,
+    camera: DepthCameraCfg,
+    max_radius_px: float = MissingCfg.max_blob_radius_px,
 ) -> Corruption:
     """Invalidate ellipses, ``mean_count`` (at most 8) of them per image on average."""
     half_x = max_radius_px * camera.output_width / camera.width

@@ -8,7 +8,7 @@ from typing import Any
 
 import warp
 
-from solo.sensors.depth.surface import Surface, View, march
+from solo.sensors.depth.surface import Surface, Viewpoint, march
 
 wp: Any = warp  # The stubs do not describe what is allowed inside kernels.
 wp.set_module_options({"enable_backward": False})
@@ -99,13 +99,13 @@ def prepare(
     ends_w: wp.array[wp.vec3],
     radii: wp.array[wp.float32],
     first: wp.int32,
-    views: wp.array[View],
+    views: wp.array[Viewpoint],
     capsules: wp.array2d[Capsule],
 ):
     """Place each camera in the grid and find the capsules that can be in its image."""
     image = first + wp.tid()
     pos = pos_w[image]
-    view = View()
+    view = Viewpoint()
     mask = ~((1 << (2 * s.top)) - 1)
     # Beyond the border the ground does not change, so a camera far away is as good as
     # one a ray's length away, and indices stay small.
@@ -166,7 +166,7 @@ def render(
     s: Surface,
     camera: Intrinsics,
     rotation_w: wp.array[wp.mat33],
-    views: wp.array[View],
+    views: wp.array[Viewpoint],
     capsules: wp.array2d[Capsule],
     first: wp.int32,
     depth: wp.array3d[wp.float32],

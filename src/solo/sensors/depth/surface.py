@@ -66,8 +66,8 @@ class Surface:
 
 
 @wp.struct
-class View:
-    """What all rays of one image share."""
+class Viewpoint:
+    """What all rays of one image share: where they begin, in the grid."""
 
     x: wp.float32  # Camera position, squares from the corner and quanta.
     y: wp.float32
@@ -141,7 +141,7 @@ def _hit_square(
 
 @wp.func
 def march(
-    s: Surface, view: View, dx: wp.float32, dy: wp.float32, dz: wp.float32,
+    s: Surface, view: Viewpoint, dx: wp.float32, dy: wp.float32, dz: wp.float32,
     t_max: wp.float32,
 ) -> wp.float32:  # fmt: skip
     """Depth at which a ray meets the ground, or `t_max`."""
@@ -234,14 +234,10 @@ def build_surface(
     walls: bool = True,
     num_levels: int = NUM_LEVELS,
 ) -> Surface:
-    """Put the grid and its pyramid on a device.
+    """Put the grid and its pyramid on a device, for rays of a length up to ``reach_m``.
 
-    Args:
-        grid: The heights.
-        reach_m: Length of the longest ray.
-        device: Device of the arrays.
-        walls: Make risers vertical walls; else they are the ramps of physics.
-        num_levels: Levels of the pyramid; 0 visits every square along a ray.
+    Without walls risers are the ramps of physics; with 0 levels rays visit every
+    square.
     """
     quantum_m, square_m = grid.unit_m / _QUANTA_PER_UNIT, grid.cell_m / 2
     limit = np.iinfo(np.int16).max // _QUANTA_PER_UNIT

@@ -47,19 +47,11 @@ def find_box_contacts(
     field: Field,
     contacts: Any,
 ) -> int:
-    """Contacts of a box with the surface of a height field, in the field's frame.
+    """Number of contacts of a box with the surface, in the field's frame.
 
-    Args:
-        centre: Centre of the box [3].
-        axes: Rotation box-to-field [3, 3].
-        half: Half extents [3].
-        margin: Distance below which a contact counts.
-        field: The height field.
-        contacts: To be filled, [40, 7]: signed distance, nearest point of the ground,
-            normal from the ground to the box.
-
-    Returns:
-        Number of contacts.
+    Axes are the rotation box-to-field [3, 3]. What is nearer than the margin is written
+    to the contacts [40, 7]: signed distance, nearest point of the ground, normal from
+    the ground to the box.
     """
     heights, size, num_x, num_y, dx, dy = field
     reach = np.empty(3)
@@ -129,15 +121,9 @@ def _deepest_on_edge(
 ) -> float:
     """Fraction of the way where an edge is lowest above ground, or -1 if not below.
 
-    Along a straight line the ground folds only where the line crosses a line of the
-    lattice or a diagonal, so it is enough to look there.
-
-    Args:
-        start: One end: x and y in cells, height above the ground.
-        end: The other end.
-        ends_z: Heights of both in the field's frame.
-        limit: Height above the ground that counts as not below.
-        field: The height field.
+    Its ends are x and y in cells and the height above the ground; ``limit`` is the
+    height that counts as not below. Along a straight line the ground folds only where
+    the line crosses a line of the lattice or a diagonal, so it is enough to look there.
     """
     start_z, end_z = ends_z
     best = -1.0
@@ -174,20 +160,8 @@ def _touch_with_faces(
 ) -> int:
     """Add convex vertices in the box: per face the outermost four and the deepest.
 
-    Args:
-        centre: Centre of the box in the field's frame [3].
-        axes: Rotation box-to-field [3, 3].
-        half: Half extents [3].
-        field: The height field.
-        i0: First vertex along x to look at.
-        i1: Last vertex along x.
-        j0: First vertex along y.
-        j1: Last vertex along y.
-        contacts: To be filled, [N, 7]; see ``find_box_contacts``.
-        num: Number of contacts there are already.
-
-    Returns:
-        Number of contacts.
+    Of the vertices i0 to i1 and j0 to j1, behind the ``num`` contacts that there are
+    already; gives the number of all.
     """
     best = np.full((6, _PER_FACE), -1e9)
     chosen = np.full((6, _PER_FACE, 2), -1)

@@ -53,17 +53,10 @@ def find_contacts(
     field: Field,
     contacts: Any,
 ) -> int:
-    """Contacts of a sphere with the surface of a height field, in the field's frame.
+    """Number of contacts of a sphere with the surface, in the field's frame.
 
-    Args:
-        centre: Centre of the sphere [3].
-        radius: Radius of the sphere.
-        margin: Distance below which a contact counts.
-        field: The height field.
-        contacts: To be filled, [3, 7]: signed distance, nearest point, normal.
-
-    Returns:
-        Number of contacts.
+    What is nearer than the margin is written to the contacts [3, 7]: signed distance,
+    nearest point, normal.
     """
     heights, size, num_x, num_y, dx, dy = field
     x, y = (centre[0] + size[0]) / dx, (centre[1] + size[1]) / dy

@@ -88,12 +88,7 @@ _BEFORE_M, _AFTER_M = 1.5, 5.0
 
 
 def get_strip(name: str, scale: float = 1.0, seed: tuple[int, ...] = (0,)) -> Strip:
-    """A strip of the catalogue.
-
-    Args:
-        name: See `STRIPS`.
-        scale: Heights, gaps and distances of stones are this share of the paper's.
-        seed: Seed of random segments.
+    """A strip of `STRIPS`, scaled as `Strip.scaled` has it.
 
     Raises:
         SoloError: There is no such strip.
@@ -179,13 +174,7 @@ class Leg:
 
 
 def draw_leg(seed: int, index: int, scale: float = 1.0) -> Leg:
-    """Leg number `index` of the route of a seed.
-
-    Args:
-        seed: Of the route.
-        index: Number of the leg.
-        scale: Heights are this share of those drawn.
-    """
+    """Leg number `index` of the route of a seed, scaled as `Strip.scaled` has it."""
     rng = np.random.default_rng((seed, index))
     elements: list[Segment] = []
     for kind in rng.choice(list(KINDS), size=ELEMENTS_PER_LEG, replace=False):

@@ -98,15 +98,10 @@ def make_strip(
     after_m: float,
     seed: tuple[int, ...] = (0,),
 ) -> Strip:
-    """Put elements between two pads.
+    """Put level ground around elements.
 
-    Args:
-        elements: What is between start and finish.
-        approach_m: Level ground from the start line to the first element.
-        run_out_m: Level ground from the last element to the finish line.
-        before_m: Level ground in front of the start line.
-        after_m: Level ground behind the finish line.
-        seed: Seed of the random segments.
+    It goes from ``before_m`` ahead of the start line to ``after_m`` behind the finish
+    line; ``approach_m`` and ``run_out_m`` are between the lines and the elements.
     """
     first, last = Flat(before_m + approach_m), Flat(run_out_m + after_m)
     between_m = sum(segment.cells for segment in elements) * CELL_M
@@ -236,13 +231,9 @@ class Cutout:
 def cut_out(
     scene: TerrainScene, level: int, places_m: np.ndarray, reach_m: float
 ) -> Cutout:
-    """Cut out the ground around places; what is outside of the grid is left out.
+    """Cut out the ground around places [N, 2]; what is outside of the grid is left out.
 
-    Args:
-        scene: Patches or strips, in one column as in evaluations.
-        level: Patch or strip whose colours are taken.
-        places_m: x and y in the world, [N, 2].
-        reach_m: How far around them.
+    The scene has one column, as in evaluations; colours are those of one of its levels.
     """
     grid = scene.grid
     # Whoever left the grid is shown the ground at its edge.
