@@ -25,7 +25,7 @@ from solo.errors import SoloError
 from solo.evaluation.conditions import Condition, make_condition_env
 from solo.evaluation.failures import NUM_FAILURES, RecordedEnv, write_failures
 from solo.evaluation.metrics import summarise, summarise_rollouts
-from solo.evaluation.protocols import Cell, OnStep, Protocol, Wave
+from solo.evaluation.protocols import EvalCell, OnStep, Protocol, Wave
 from solo.evaluation.rollout import (
     LANES,
     Policy,
@@ -40,7 +40,7 @@ from solo.sim.threads import stepping_threads
 
 CONFIG, CELLS = "config.json", "cells"
 
-OnRollout = Callable[[Cell, Rollout], None]
+OnRollout = Callable[[EvalCell, Rollout], None]
 """Called with each rollout that has ended, and its job."""
 OnJob = Callable[[Job, bool], None]
 """Called with the result of each job, and whether it was run now."""
@@ -107,7 +107,7 @@ def evaluate(
 def run_cell(
     protocol: Protocol,
     source: PolicySource,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int = NUM_SLOTS,
     num_threads: int | None = None,
     on_rollout: OnRollout = lambda cell, rollout: None,
@@ -151,7 +151,7 @@ def run_cell(
 
 def run_waves(
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     env: RolloutEnv,
     policy: Policy,
     num_joints: int,
@@ -172,11 +172,11 @@ def run_waves(
     return waves
 
 
-_SHARED = {field.name for field in fields(Cell)}
+_SHARED = {field.name for field in fields(EvalCell)}
 
 
 def describe_job(
-    cell: Cell,
+    cell: EvalCell,
     rollouts: Sequence[Rollout],
     env_steps: int,
     wall_time_s: float,
@@ -254,7 +254,7 @@ def open_results(folder: Path, config: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def read_job(folder: Path, cell: Cell, rollouts: int) -> Job | None:
+def read_job(folder: Path, cell: EvalCell, rollouts: int) -> Job | None:
     """The result of a job, or None if it is not done.
 
     Raises:

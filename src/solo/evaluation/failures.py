@@ -22,7 +22,7 @@ import torch
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
 from solo.evaluation.conditions import ConditionEnv
-from solo.evaluation.protocols import Cell, Start
+from solo.evaluation.protocols import EvalCell, Start
 from solo.evaluation.rollout import StepReport
 from solo.evaluation.sim_env import SimEnv
 from solo.files import written_aside
@@ -155,7 +155,7 @@ class RecordedEnv:
 
 
 def write_failures(
-    folder: Path, cell: Cell, failures: Iterable[Failure], robot: str
+    folder: Path, cell: EvalCell, failures: Iterable[Failure], robot: str
 ) -> list[str]:
     """Write recordings of a job, with pictures and a video of each where there is GL.
 

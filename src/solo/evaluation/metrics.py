@@ -19,8 +19,8 @@ from solo.results import (
     Rate,
     Rollout,
     RouteSummary,
+    RouteWalk,
     Summary,
-    Walk,
     Worst,
 )
 
@@ -157,7 +157,7 @@ def rate_difference(first: Rate, second: Rate) -> tuple[float, float, float]:
 
 
 def summarise_route(
-    walks: Sequence[Walk],
+    walks: Sequence[RouteWalk],
     num_robots: int,
     length_m: float,
     map_errors: Mapping[int, tuple[float, int]],
@@ -199,7 +199,7 @@ def summarise_route(
     )
 
 
-def describe_robot(walks: Sequence[Walk]) -> dict[str, Any]:
+def describe_robot(walks: Sequence[RouteWalk]) -> dict[str, Any]:
     """One robot: its distances without an incident, and its falls.
 
     An incident is whatever ended a walk before the end of a stage: a fall, being stuck,

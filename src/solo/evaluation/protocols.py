@@ -63,7 +63,7 @@ class LimitsCfg:
 
 
 @dataclass(frozen=True)
-class Cell:
+class EvalCell:
     """One job: one terrain at one difficulty."""
 
     terrain: str
@@ -184,11 +184,11 @@ class Protocol:
         get_variant(name)
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[EvalCell, ...]:
         """All jobs, terrain by terrain."""
         levels = self.levels or range(len(self.difficulties))
         return tuple(
-            Cell(terrain, difficulty, level, patch_m)
+            EvalCell(terrain, difficulty, level, patch_m)
             for terrain in self.terrains
             for patch_m in self.patches_m
             for level, difficulty in zip(levels, self.difficulties, strict=True)
@@ -352,7 +352,7 @@ FOOTHOLDS = FootholdProtocol(
 
 
 @dataclass(frozen=True)
-class CommandCell(Cell):
+class CommandCell(EvalCell):
     """One job: one command."""
 
     label: str
@@ -386,7 +386,7 @@ class CommandProtocol(Protocol):
     """Name and command of each job; four fifths of the ranges of training, about."""
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[EvalCell, ...]:
         """All jobs, terrain by terrain."""
         return tuple(
             CommandCell(**vars(cell), label=label, command=command)

@@ -34,7 +34,7 @@ from solo.evaluation.mdp import (
     change_legs,
     put_obstacle,
 )
-from solo.evaluation.protocols import Cell, Protocol, Start
+from solo.evaluation.protocols import EvalCell, Protocol, Start
 from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, PolicySource, StepReport
 from solo.results import Landing
 from solo.sensors.depth.cfg import DepthSensorCfg
@@ -64,7 +64,7 @@ _SOLE_M = 0.15
 def make_eval_env_cfg(
     source: PolicySource,
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int,
     num_threads: int | None = None,
 ) -> ManagerBasedRlEnvCfg:
@@ -329,7 +329,7 @@ class SimEnv:
 def make_sim_env(
     source: PolicySource,
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int,
     num_threads: int | None = None,
 ) -> SimEnv:

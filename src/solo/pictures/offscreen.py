@@ -29,7 +29,7 @@ _AWAY_M = -100.0
 
 
 @dataclass(frozen=True)
-class View:
+class Viewpoint:
     """Where a camera stands: on a sphere around what it looks at."""
 
     lookat_m: tuple[float, float, float]
@@ -48,7 +48,7 @@ class Shot:
 
     qpos: np.ndarray
     """States of the robots in it, [R, nq]."""
-    view: View
+    view: Viewpoint
     """From where."""
 
 
@@ -154,7 +154,7 @@ def clear_view(
     distance_m: float,
     azimuth_deg: float,
     elevation_deg: float = -18.0,
-) -> View:
+) -> Viewpoint:
     """The lowest view that sees its target over the terrain in between.
 
     Args:
@@ -168,7 +168,7 @@ def clear_view(
         0.25, 1.0, 40
     )  # The ground at the target's feet is no obstacle.
     while True:
-        view = View(lookat_m, distance_m, azimuth_deg, elevation_deg)
+        view = Viewpoint(lookat_m, distance_m, azimuth_deg, elevation_deg)
         points = np.array(lookat_m) - share[:, None] * distance_m * _forward(view)
         ground = grid.surface_at(points[:, 0], points[:, 1])
         if (points[:, 2] > ground + _CLEARANCE_M).all() or elevation_deg < -75.0:
@@ -176,7 +176,7 @@ def clear_view(
         elevation_deg -= 3.0
 
 
-def _forward(view: View) -> np.ndarray:
+def _forward(view: Viewpoint) -> np.ndarray:
     """Direction of view, a unit vector."""
     azimuth, elevation = np.radians([view.azimuth_deg, view.elevation_deg])
     return np.array(
@@ -188,7 +188,7 @@ def _forward(view: View) -> np.ndarray:
     )
 
 
-def _camera(view: View) -> mujoco.MjvCamera:
+def _camera(view: Viewpoint) -> mujoco.MjvCamera:
     camera = mujoco.MjvCamera()
     camera.lookat[:] = view.lookat_m
     camera.distance = view.distance_m

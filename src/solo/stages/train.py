@@ -39,7 +39,7 @@ from solo.runs.folder import (
 )
 from solo.stages.processes import leave_processes, read_processes, take_cores
 from solo.stages.runner import Runner, VecEnv
-from solo.stages.start import Start
+from solo.stages.start import StartingRuns
 from solo.stages.train_cfg import (
     PerceptiveCfg,
     StudentCfg,
@@ -64,7 +64,7 @@ class _Plan:
     motions: MotionLibrary | None
     record: dict[str, Any]
     """For ``run.json``."""
-    start: Start | None = None
+    start: StartingRuns | None = None
     """Where the first weights come from; None: from the run that is resumed."""
     resumes: bool = False
     notes: list[str] = field(default_factory=list)
@@ -151,7 +151,7 @@ def _plan_new(cfg: TrainCfg, stage: Stage) -> _Plan:
     )
     agent.robot, agent.seed = name, cfg.seed
     record = _name_starts(cfg, agent)
-    start = Start(agent)
+    start = StartingRuns(agent)
     if stage == "perceptive":
         robot = with_camera(robot, make_io(robot, profile))
     motions = _motions(robot, agent, device)

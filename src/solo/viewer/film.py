@@ -18,7 +18,7 @@ from solo.gl import INSTALL_HINT, NoGraphicsError
 from solo.pictures.images import Easel, Perception
 from solo.pictures.offscreen import (
     Shot,
-    View,
+    Viewpoint,
     body_qpos,
     clear_view,
     make_body,
@@ -265,7 +265,7 @@ def write_demo(
     return summary
 
 
-def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[View]:
+def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[Viewpoint]:
     """A camera that glides after the robot, as high as the terrain demands."""
     views, target, elevation = [], moments[0].qpos[:3], None
     seconds = moments[0].seconds
@@ -281,7 +281,7 @@ def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[View]:
         if elevation is None:
             elevation = wanted
         elevation += share * (wanted - elevation)
-        views.append(View((x, y, z), distance_m, _AZIMUTH_DEG, elevation))
+        views.append(Viewpoint((x, y, z), distance_m, _AZIMUTH_DEG, elevation))
     return views
 
 

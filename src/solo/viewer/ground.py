@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from solo.errors import unknown_name
-from solo.evaluation.protocols import STRESS, Cell, Protocol, Start
+from solo.evaluation.protocols import STRESS, EvalCell, Protocol, Start
 from solo.evaluation.route import ROUTE, RouteStage
 from solo.evaluation.strips import COURSE as COURSE_PROTOCOL
 from solo.evaluation.strips import StripCell, time_limit
@@ -69,12 +69,12 @@ class CurriculumProtocol(Protocol):
     """Starts all over the terrain of training: one after the other on each variant,
     then on further levels."""
 
-    def scene(self, cell: Cell) -> TerrainSceneCfg:
+    def scene(self, cell: EvalCell) -> TerrainSceneCfg:
         """Levels along +x and variants along +y, as in training."""
         difficulty = cell.difficulty if self.levels else None
         return TerrainSceneCfg(seed=self.seed, difficulty=difficulty)
 
-    def draw_start(self, cell: Cell, index: int, num_joints: int) -> Start:
+    def draw_start(self, cell: EvalCell, index: int, num_joints: int) -> Start:
         """Where the robot of this number begins; the same again and again."""
         start = super().draw_start(cell, index, num_joints)
         level, column = spread(self.rollouts, 10, len(VARIANTS))

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from solo.motions import rotations
 from solo.motions.clip import MotionClip, resample
-from solo.pictures.offscreen import Shot, View, make_view_model, render
+from solo.pictures.offscreen import Shot, Viewpoint, make_view_model, render
 from solo.robots.build import build_spec
 from solo.robots.robot_cfg import RobotCfg
 from solo.terrains.scene import TerrainSceneCfg, build_scene
@@ -175,7 +175,7 @@ def _draw(
     shots = []
     for pose in qpos:
         x, y = float(pose[0]), float(pose[1])
-        view = View((x, y, 0.62), _DISTANCE_M, azimuth_deg, -8.0)
+        view = Viewpoint((x, y, 0.62), _DISTANCE_M, azimuth_deg, -8.0)
         shots.append(Shot(pose[None], view))
     return render(model, shots, size_px, shadows)
 
