@@ -122,6 +122,7 @@ def _settings_of(folder: Path) -> str:
     if not (folder / CONFIG).is_file():
         return str(folder)
     run = read_json(folder / CONFIG, "Give the folder of a training run.")
+    run = {"num_processes": 1, **run}  # It was not always written down.
     return json.dumps(
         {k: v for k, v in run.items() if k not in _NOT_SETTINGS}, sort_keys=True
     )

@@ -116,9 +116,12 @@ def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
         take_cores(processes)
         keep_freed_memory()
         plan.record["threads"] = torch.get_num_threads()
+    plan.record["num_processes"] = processes.world_size
     entry = plan.record
     if plan.resumes:  # The rest stands in the file already.
-        kept = ("stage", "iterations", "device", "threads", "versions")
+        kept = (
+            "stage", "iterations", "device", "threads", "num_processes", "versions"
+        )  # fmt: skip
         entry = {name: entry[name] for name in kept if name in entry}
     folder = own_run(plan.output, entry, plan.resumes)
     with folder if processes.is_first else nullcontext():
