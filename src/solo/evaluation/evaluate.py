@@ -16,7 +16,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,8 @@ def run_cell(
         kept, name = recorded.failures.values(), source.robot.name
         failures = write_failures(folder, cell, kept, name)
     rollouts = [rollout for _, rollout in waves[0]]
+    if not protocol.records_landings:
+        rollouts = [replace(rollout, landings=()) for rollout in rollouts]
     wall_time_s = time.perf_counter() - started
     job = describe_job(cell, rollouts, env_steps, wall_time_s, failures)
     return protocol.describe_job(job, cell, waves, watch)

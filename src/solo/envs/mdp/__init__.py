@@ -60,7 +60,6 @@ from solo.envs.mdp.voids import (
     foot_in_hole,
     landing_cost,
     soft_levels,
-    void_landings,
     void_under_feet,
 )
 
@@ -115,6 +114,5 @@ __all__ = [
     "undesired_contacts",
     "upright_assist",
     "velocity_error",
-    "void_landings",
     "void_under_feet",
 ]
