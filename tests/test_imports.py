@@ -49,7 +49,7 @@ ALLOWED = {
     "report": {"evaluation", "pictures"},
     "deploy": set(),
     "export": {"networks", "reconstruction", "robots", "sensors", "deploy"},
-    "pictures": WORLD,
+    "pictures": WORLD | {"reconstruction"},
     "viewer": WORLD
     | {"networks", "reconstruction", "bundles", "deploy", "evaluation"}
     | {"pictures"},

@@ -15,9 +15,9 @@ from mjlab.utils.lab_api.math import euler_xyz_from_quat
 
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.locomotion_env_cfg import (
-    make_command,
     make_locomotion_env_cfg,
     make_simulation_cfg,
+    stress_command,
 )
 from solo.envs.make import make_env
 from solo.envs.mdp.soft_voids import FootVoids
@@ -90,7 +90,7 @@ def make_eval_env_cfg(
     for group in cfg.observations.values():
         group.enable_corruption = False
     command = LineCommandCfg if protocol.follows_line else PlannedCommandCfg
-    cfg.commands = {COMMAND: command(**vars(make_command("stress")))}
+    cfg.commands = {COMMAND: command(**vars(stress_command()))}
     cfg.events = {
         _BEGIN: EventTermCfg(
             func=put_at_start,

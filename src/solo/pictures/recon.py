@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -15,6 +15,9 @@ from solo.files import written_aside
 from solo.pictures.depth import label_rows
 from solo.results import METHOD_TITLES
 from solo.robots import get_robot
+
+if TYPE_CHECKING:
+    from solo.reconstruction.comparison import Example
 
 _COLORS = {
     "qr": "C0",
@@ -28,21 +31,8 @@ _COLORS = {
 }
 
 
-class ExampleRow(Protocol):
-    """One row: an image, the truth and what each method made of it."""
-
-    @property
-    def terrain(self) -> str: ...
-    @property
-    def depth(self) -> np.ndarray: ...
-    @property
-    def truth(self) -> np.ndarray: ...
-    @property
-    def maps(self) -> dict[str, np.ndarray]: ...
-
-
 def write_pictures(
-    result: Mapping[str, Any], examples: Sequence[ExampleRow], output: Path
+    result: Mapping[str, Any], examples: Sequence[Example], output: Path
 ) -> list[Path]:
     """Write the pictures of a comparison that there are data for.
 
@@ -80,7 +70,7 @@ def _title(method: str) -> str:
 
 
 def draw_reconstructions(
-    rows: Sequence[ExampleRow], methods: Sequence[str], output: Path
+    rows: Sequence[Example], methods: Sequence[str], output: Path
 ) -> None:
     """Draw the latest depth, the true map and each method's, one row per terrain.
 
