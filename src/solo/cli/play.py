@@ -57,7 +57,7 @@ class WalkOptions(Verb):
         Raises:
             SoloError: It is no policy or no terrain, or a number is out of range.
         """
-        if self.policy in names.TASKS:
+        if self.policy.startswith("Solo-"):
             raise SoloError(
                 f"{self.policy!r} is a task, not a policy. Give an agent "
                 f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, "
