@@ -78,10 +78,6 @@ def add_obstacle(cfg: ManagerBasedRlEnvCfg, obstacle: ObstacleCfg) -> None:
 
     Contact sensors of the robot count the box like the ground: a foot on the box is a
     foot that stands.
-
-    Args:
-        cfg: The environment's configuration; changed in place.
-        obstacle: The box.
     """
     if OBSTACLE in cfg.scene.entities:
         raise SoloError("The environment has an obstacle already; add it once.")
@@ -127,17 +123,12 @@ def place_obstacle(
     position_w: torch.Tensor,
     yaw: torch.Tensor,
 ) -> None:
-    """Put the box down, upright and at rest.
+    """Put the box down, upright and at rest, in some environments [N] or all.
 
-    Poses that are derived from the state follow with the next ``env.sim.forward()``,
-    which ``env.reset`` and ``env.step`` call.
-
-    Args:
-        env: An environment with an obstacle.
-        env_ids: Environments [N]; None for all.
-        position_w: Where the centre of the bottom face is to be [N, 3], world, metres;
-            so z is the height of the ground there.
-        yaw: Direction of the box's x axis [N], radians.
+    ``position_w`` [N, 3] is where the centre of the bottom face is to be, so z is the
+    height of the ground there; ``yaw`` [N] is the direction of the box's x axis. Poses
+    that are derived from the state follow with the next ``env.sim.forward()``, which
+    ``env.reset`` and ``env.step`` call.
     """
     entity = _find(env)
     if entity is None:

@@ -184,15 +184,7 @@ def describe_job(
     wall_time_s: float,
     failures: Sequence[str] = (),
 ) -> Job:
-    """The result of one job.
-
-    Args:
-        cell: The job.
-        rollouts: All of its rollouts.
-        env_steps: Control steps of all slots, those that waited included.
-        wall_time_s: How long it took.
-        failures: Recordings.
-    """
+    """The result of one job; its steps are those of all slots, also while they waited."""
     setting = asdict(cell)
     shared = {key: setting.pop(key) for key in _SHARED}
     return Job(

@@ -74,12 +74,6 @@ class RecordedEnv:
     """An environment that remembers; see `solo.evaluation.rollout.RolloutEnv`."""
 
     def __init__(self, inner: JobEnv, num_failures: int = NUM_FAILURES) -> None:
-        """Wrap an environment.
-
-        Args:
-            inner: The environment.
-            num_failures: How many failures to keep.
-        """
         self._inner, self._num_failures = inner, num_failures
         self.num_slots, self.lanes = inner.num_slots, inner.lanes
         self.step_s, self.half_patch_m = inner.step_s, inner.half_patch_m
@@ -160,18 +154,9 @@ def write_failures(
     """Write recordings of a job, with pictures and a video of each where there is GL.
 
     A recording is ``failures/JOB-INDEX.npz``, with ``-WALK`` behind it for a walk that
-    is not the first one. It has ``robot``, the fields of `Failure`, and in place of
-    its ground ``units`` int16 [X, Y], ``unit_m``, ``cell_m``, ``corner_xy_m``
-    and ``families`` [X].
-
-    Args:
-        folder: Folder of the evaluation.
-        cell: The job.
-        failures: What was recorded.
-        robot: Name of the robot.
-
-    Returns:
-        Names of the recordings, relative to the folder.
+    is not the first one. It has ``robot``, the fields of `Failure`, and in place of its
+    ground ``units`` int16 [X, Y], ``unit_m``, ``cell_m``, ``corner_xy_m`` and
+    ``families`` [X]. Returns their names, relative to the folder of the evaluation.
     """
     paths = []
     for failure in sorted(failures, key=lambda f: (f.walk, f.index)):

@@ -145,18 +145,9 @@ def run_rollouts(
     on_end: Callable[[Rollout], None] = lambda rollout: None,
     on_step: OnStep | None = None,
 ) -> list[Rollout]:
-    """Run all rollouts of a job to their end.
+    """Run all rollouts of a job to their end; they come in the order of their starts.
 
-    Args:
-        env: The environment.
-        policy: What acts.
-        starts: One per rollout.
-        limits: When they end.
-        on_end: Called with each rollout that has ended.
-        on_step: Called before each step, see `OnStep`.
-
-    Returns:
-        The rollouts in the order of their starts.
+    ``on_end`` is called with each rollout that has ended, ``on_step`` before each step.
     """
     queues = [deque(starts[lane :: env.lanes]) for lane in range(env.lanes)]
     running: list[Start | None] = [None] * env.num_slots

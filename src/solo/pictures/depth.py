@@ -49,17 +49,9 @@ def draw_depth_picture(
     output: Path,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Render the views, corrupt them and draw a PNG file.
+    """Render the views, corrupt them and draw a PNG file, one row per terrain.
 
-    Args:
-        robot: Whose camera and links to use.
-        terrains: Names of the variants, one row each.
-        difficulty: Difficulty of all patches, in [0, 1].
-        output: File to write.
-        seed: Seed of terrain and corruption.
-
-    Returns:
-        Share of invalid pixels in each column.
+    Returns the share of invalid pixels in each column.
     """
     clean = torch.cat(
         [

@@ -73,12 +73,9 @@ def body_qpos(robot: RobotCfg, qpos: np.ndarray) -> np.ndarray:
 def make_view_model(
     spec: mujoco.MjSpec, terrain: TerrainScene, size_px: tuple[int, int]
 ) -> mujoco.MjModel:
-    """Compile a model for pictures: light terrain meshes, daylight and sky.
+    """A simulation's model for pictures: light terrain meshes, daylight and sky.
 
-    Args:
-        spec: The model of the simulation; it is not changed.
-        terrain: The terrain in it.
-        size_px: Width and height of the largest picture.
+    ``size_px`` is width and height of the largest picture.
     """
     spec = spec.copy()
     replace_terrain(spec, terrain)
@@ -99,16 +96,7 @@ def render(
     size_px: tuple[int, int],
     shadows: bool = True,
 ) -> Iterator[np.ndarray]:
-    """Draw pictures one after the other.
-
-    Args:
-        model: From `make_view_model`.
-        shots: What to draw.
-        size_px: Width and height.
-        shadows: Draw shadows, which doubles the time.
-
-    Yields:
-        Images uint8 [H, W, 3].
+    """Draw pictures uint8 [H, W, 3] one after the other; shadows double the time.
 
     Raises:
         NoGraphicsError: No OpenGL library can be used.

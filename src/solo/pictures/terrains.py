@@ -48,12 +48,7 @@ def draw_contact_sheet(
 ) -> None:
     """Draw one panel per variant into a PNG file.
 
-    Args:
-        variants: Names to draw, in this order.
-        difficulty: Difficulty of all patches, in [0, 1].
-        output: File to write; an existing one is replaced.
-        seed: Seed of the random families; level 0 of a scene with this seed.
-        patch_m: Side of the patches.
+    Random families are those at level 0 of a scene with this seed.
     """
     num_columns = min(_MAX_COLUMNS, len(variants))
     num_rows = math.ceil(len(variants) / num_columns)
@@ -135,13 +130,8 @@ def draw_relief(
     surface point is visible exactly if it lies above everything in front of it on the
     screen.
 
-    Args:
-        grid: What to draw; one patch is a good size.
-        rgb: Colour of the ground, each channel in [0, 1].
-        width_px: Width of the image; the height follows from the terrain.
-
-    Returns:
-        Image float32 [H, W, 4] with a transparent background, first row on top.
+    Returns float32 [H, W, 4] with a transparent background; the height follows from the
+    terrain.
     """
     half_x, half_y = (extent / 2 for extent in grid.size_m)
     centre_x, centre_y = grid.corner_xy_m[0] + half_x, grid.corner_xy_m[1] + half_y

@@ -46,14 +46,7 @@ def write_report(
     max_failures: int = MAX_FAILURES,
     unfinished: Sequence[Path] = (),
 ) -> ReportPage:
-    """Draw results as one page.
-
-    Args:
-        files: From `solo.report.read.read_results`.
-        output: File to write.
-        title: Of the page.
-        max_failures: Failures per protocol.
-        unfinished: Folders of evaluations that were left out.
+    """Draw results as one page; ``unfinished`` are evaluations that were left out.
 
     Raises:
         SoloError: The page cannot be written.

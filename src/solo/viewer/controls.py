@@ -58,14 +58,7 @@ class Controls:
         commands: CommandCfg,
         easel: Easel,
     ) -> None:
-        """Put the controls on the page.
-
-        Args:
-            server: From `solo.viewer.server.start_server`.
-            choice: The terrain at first.
-            commands: Range of the sliders.
-            easel: Draws pictures of `WIDTH_PX`; see `make_easel`.
-        """
+        """Put the controls on the page; the easel draws pictures of `WIDTH_PX`."""
         gui = server.gui
         self._lock = threading.Lock()
         self._asked: list[str] = []

@@ -74,15 +74,7 @@ class Footage:
 def record(
     walk: Walk, seconds: float, tally: Tally, progress: Progress, fps: float = GIF_FPS
 ) -> Footage:
-    """Walk until the attempt ends or the time is over.
-
-    Args:
-        walk: At the start of an attempt.
-        seconds: Simulated time, at most.
-        tally: Counts the steps.
-        progress: Shows how far it is.
-        fps: Frames per second of simulated time.
-    """
+    """Walk until the attempt ends or the simulated time is over."""
     num_steps = max(1, round(seconds / walk.step_s))
     stride = frame_stride(walk.step_s, fps)
     task = progress.add_task("walking", total=num_steps)
@@ -183,13 +175,8 @@ class Studio:
 def write_film(studio: Studio, frames: list[Frame], path: Path) -> bool:
     """Write frames as ``.mp4``, ``.gif`` or a ``.png`` with some of them.
 
-    Args:
-        studio: Draws.
-        frames: At `FILM_FPS` for MP4, else at `GIF_FPS`.
-        path: File to write; an existing one is replaced.
-
-    Returns:
-        Whether the robot is in 3-D; without OpenGL its perception alone is.
+    They are at `FILM_FPS` for MP4, else at `GIF_FPS`. Returns whether the robot is in
+    3-D; without OpenGL its perception alone is.
     """
     kind = path.suffix.lower()
     if kind != ".mp4":
@@ -222,18 +209,9 @@ def write_clip(
 ) -> dict[str, Any]:
     """Walk once, from the start to the finish, a fall or the end of the time.
 
-    Args:
-        source: The policy.
-        ground: Where to walk.
-        seconds: Simulated time, at most; the terrain's own limit if None.
-        path: Video to write, see `write_film`; there is none if the runtime never let
-            the policy act.
-        num_robots: How many walk.
-        depth_errors: Whether depth has the camera errors of training.
-        plots: PNG file for curves over the terrain, if wanted.
-
-    Returns:
-        The summary.
+    Without a time in seconds, the terrain has its own limit. There is no video if the
+    runtime never let the policy act. ``plots`` is a PNG file for curves over the
+    terrain. Returns the summary.
     """
     walk = Walk(source, ground, num_robots, depth_errors)
     tally, files, has_view = Tally(walk.step_s), [], False

@@ -97,12 +97,9 @@ def make_ground(
 ) -> Ground:
     """Find a terrain and how it is walked: as in the evaluation, at one speed.
 
-    Args:
-        name: One of `TERRAINS`.
-        difficulty: 0 to 1; 1 is the paper's course or route, or the hardest of
-            training. None: 1, or on ``training`` the curriculum's levels.
-        seed: Seed of starts and of random terrain.
-        num_robots: How many walk; they get strips or patches of their own.
+    A difficulty of 1 is the paper's course or route, or the hardest of training. None
+    is 1, or on ``training`` the curriculum's levels. Robots get strips or patches of
+    their own.
 
     Raises:
         SoloError: There is no such terrain.

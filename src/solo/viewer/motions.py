@@ -40,13 +40,7 @@ class MotionPlayer:
     def __init__(
         self, robot: RobotCfg, clips: Sequence[MotionClip], server: viser.ViserServer
     ) -> None:
-        """Put robot and controls on the page.
-
-        Args:
-            robot: The robot.
-            clips: What can be chosen; the first is shown first.
-            server: From `solo.viewer.server.start_server`.
-        """
+        """Put robot and controls on the page; the first clip is shown first."""
         spec = mujoco.MjSpec()
         spec.attach(build_spec(robot), frame=spec.worldbody.add_frame())
         self._model = spec.compile()

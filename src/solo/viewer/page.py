@@ -62,13 +62,7 @@ class Page:
     def __init__(
         self, server: viser.ViserServer, source: PolicySource, cfg: PageCfg
     ) -> None:
-        """Build the simulation and the page.
-
-        Args:
-            server: From `solo.viewer.server.start_server`.
-            source: The policy.
-            cfg: Where it walks at first, and more.
-        """
+        """Build the simulation and the page on a server of `start_server`."""
         self._source, self._cfg = source, cfg
         self._random = random.Random(cfg.seed)
         self.walk = self._build(cfg.choice)
@@ -282,13 +276,7 @@ class PageScene:
     def __init__(
         self, server: viser.ViserServer, easel: Easel, num_robots: int = 1
     ) -> None:
-        """Put the robots on the page.
-
-        Args:
-            server: From `solo.viewer.server.start_server`.
-            easel: Knows the robot and the colours of its map.
-            num_robots: How many there are.
-        """
+        """Put the robots on the page."""
         self._server, self._easel, self._robot = server, easel, easel.robot
         self._model = make_body(self._robot).compile()
         self._data = mujoco.MjData(self._model)
@@ -323,12 +311,7 @@ class PageScene:
         self._anchor_w = None
 
     def show(self, moment: Moment, since_s: float) -> None:
-        """Show a state.
-
-        Args:
-            moment: The state.
-            since_s: Time since the last one shown.
-        """
+        """Show a state, ``since_s`` after the last one."""
         base_w = moment.qpos[:3].copy()
         anchor_w = self._anchor_w
         if anchor_w is None or np.linalg.norm(base_w - anchor_w) > _JUMP_M:

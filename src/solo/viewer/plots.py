@@ -38,13 +38,7 @@ def draw_plots(
 ) -> None:
     """Draw four panels over the place along the line into a PNG file.
 
-    Args:
-        moments: The walk.
-        ground: Where.
-        scene: The same as heights.
-        leg_begins_m: Where the legs of the way begin, [L].
-        summary: What came of it, for the title.
-        path: File to write; an existing one is replaced.
+    The scene has the ground as heights; legs of the way begin at ``leg_begins_m``.
     """
     figure = Figure(figsize=(11, 8.5), facecolor="white", layout="constrained")
     ratios = (1.5, 1.0, 1.0, 1.0)

@@ -151,13 +151,9 @@ class Walk:
         num_robots: int = 1,
         depth_errors: bool = False,
     ) -> None:
-        """Build the simulation and begin the first attempt.
+        """Build the simulation and begin the first attempts; robots do not meet.
 
-        Args:
-            source: The policy.
-            ground: Where to walk.
-            num_robots: How many do; each is alone in its world.
-            depth_errors: Whether depth has the camera errors of training.
+        Depth may have the camera errors of training.
         """
         self.source, self.ground, self.num_robots = source, ground, num_robots
         env = make_env(_make_cfg(source, ground, num_robots, depth_errors))

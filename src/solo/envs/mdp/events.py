@@ -121,13 +121,8 @@ def reset_to_reference(
     Not in the paper. A robot that starts in mid-stride meets the reward of stepping at
     once; from a standing start it first has to give up standing, which is safe.
 
-    Args:
-        env: The environment.
-        env_ids: Environments that are being reset; other terms placed them already.
-        motions: Where states come from.
-        probability: Share of the episodes.
-        place_m: Half the side of the square around the origin to start in.
-        clearance_m: Height of the soles above the ground.
+    It starts anywhere within ``place_m`` of the origin along x and y, facing anywhere,
+    with its soles ``clearance_m`` above the ground.
     """
     ids = _resolve(env, env_ids)
     ids = ids[torch.rand(len(ids), device=env.device) < probability]

@@ -144,12 +144,7 @@ class soft_levels:
     ) -> dict[str, torch.Tensor]:
         """Judge the episodes that have ended; return levels and what feet did.
 
-        Args:
-            env: The environment.
-            env_ids: Environments whose episode has ended.
-            command_name: Name of the command.
-            voids: When holes open.
-            fading: Factor on what the log remembers, per call.
+        ``fading`` is a factor on what the log remembers, per call.
         """
         terrain = grid_terrain(env)
         levels = terrain.terrain_levels[env_ids]
