@@ -184,7 +184,7 @@ def describe_job(
     wall_time_s: float,
     failures: Sequence[str] = (),
 ) -> Job:
-    """The result of one job; its steps are those of all slots, also while they waited."""
+    """The result of one job; its steps are those of all slots, waiting or not."""
     setting = asdict(cell)
     shared = {key: setting.pop(key) for key in _SHARED}
     return Job(

@@ -112,7 +112,7 @@ def draw_error_per_cell(
     y_range_m: tuple[float, float],
     output: Path,
 ) -> None:
-    """Draw the mean error of each cell [Y, X] around the robot, cm, a map per method."""
+    """Draw the mean error of each cell [Y, X] around the robot, cm, for each method."""
     figure = Figure(figsize=(3.4 * len(per_cell) + 0.6, 2.4), layout="constrained")
     maps = {method: np.asarray(errors) for method, errors in per_cell.items()}
     high = max(float(errors.max()) for errors in maps.values())
