@@ -156,9 +156,6 @@ def check_same(folder: Path, what: str, there: Any, here: Any) -> None:
 
     ``what`` is what it holds, such as ``evaluation``; ``there`` and ``here`` are
     settings as JSON has them.
-
-    Raises:
-        SoloError: They differ; the message names the first difference.
     """
     for key, found, wanted in _differences(there, here):
         raise SoloError(

@@ -37,11 +37,7 @@ class EvalOptions(Verb):
     OpenGL is available; does not affect results."""
 
     def check(self, *policies: str) -> None:
-        """Refuse values out of range and missing files.
-
-        Raises:
-            SoloError: An option is not usable.
-        """
+        """Refuse values out of range and missing files."""
         check_robot(self.robot)
         for name in policies:
             check_policy(name)

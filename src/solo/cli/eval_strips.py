@@ -45,12 +45,10 @@ class OnStrips(OnePolicy):
         """Write the picture, if requested."""
         if self.picture is None:
             return
-        from solo.envs.obstacle import ObstacleCfg
         from solo.pictures.terrains import draw_strips
 
-        length_m, _, height_m = ObstacleCfg().size_m
         with written_aside(self.picture) as unfinished:
-            draw_strips(strips, unfinished, (length_m, height_m))
+            draw_strips(strips, unfinished)
         print(f"Wrote {self.picture}")
 
     def run_strips(self, protocol: StripProtocol, rollouts: int) -> dict[str, Any]:

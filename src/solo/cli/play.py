@@ -52,11 +52,7 @@ class WalkOptions(Verb):
     """Port of the page; the next free one if it is in use."""
 
     def check(self) -> None:
-        """Refuse what cannot be watched, and where.
-
-        Raises:
-            SoloError: It is no policy or no terrain, or a number is out of range.
-        """
+        """Refuse what cannot be watched, and where."""
         if self.policy.startswith("Solo-"):
             raise SoloError(
                 f"{self.policy!r} is a task, not a policy. Give an agent "

@@ -21,7 +21,7 @@ from mjlab.managers.event_manager import EventTermCfg
 from mjlab.sensor import ContactSensorCfg, SensorCfg
 from mjlab.utils.lab_api.math import matrix_from_quat
 
-from solo.envs.grid_terrain import GridTerrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.names import BODY_CONTACT, FEET_CONTACT
 from solo.errors import SoloError
 from solo.sensors.height_map import Boxes
@@ -131,8 +131,6 @@ def place_obstacle(
     ``env.reset`` and ``env.step`` call.
     """
     entity = _find(env)
-    if entity is None:
-        raise SoloError("The environment has no obstacle; call add_obstacle first.")
     if not isinstance(env.sim, NativeSimulation):
         raise SoloError(
             "The environment runs on MuJoCo Warp, whose contacts of boxes with height "
@@ -148,15 +146,13 @@ def place_obstacle(
 
 def obstacle_pose(env: ManagerBasedRlEnv) -> tuple[torch.Tensor, torch.Tensor]:
     """Centre of the box [B, 3], world, metres, and its orientation [B, 4], wxyz."""
-    entity = _find(env)
-    if entity is None:
-        raise SoloError("The environment has no obstacle; call add_obstacle first.")
-    return entity.data.root_link_pos_w, entity.data.root_link_quat_w
+    data = _find(env).data
+    return data.root_link_pos_w, data.root_link_quat_w
 
 
 def obstacle_boxes(env: ManagerBasedRlEnv) -> Boxes | None:
     """The box as sensors see it; None if the environment has no obstacle."""
-    if _find(env) is None:
+    if OBSTACLE not in env.scene.entities:
         return None
     pos_w, quat_w = obstacle_pose(env)
     return Boxes(
@@ -173,13 +169,7 @@ def half_extents(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 def park_obstacle(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
     """Put the box on the ground at a corner of the terrain, out of the way."""
-    terrain = env.scene.terrain
-    if not isinstance(terrain, GridTerrain):
-        raise SoloError(
-            f"The terrain is a {type(terrain).__name__}; an obstacle is parked on the "
-            f"border of a GridTerrain. Remove the event {PARK!r} and place it yourself."
-        )
-    grid = terrain.grid
+    grid = grid_terrain(env).grid
     reach_m = float(half_extents(env)[:2].norm())
     cells = int(2.0 * reach_m / grid.cell_m) + 2
     height_m = float(grid.units[:cells, :cells].max()) * grid.unit_m
@@ -191,8 +181,10 @@ def park_obstacle(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
     )
 
 
-def _find(env: ManagerBasedRlEnv) -> Entity | None:
-    return env.scene.entities.get(OBSTACLE)
+def _find(env: ManagerBasedRlEnv) -> Entity:
+    if OBSTACLE not in env.scene.entities:
+        raise SoloError("The environment has no obstacle; call add_obstacle first.")
+    return env.scene.entities[OBSTACLE]
 
 
 def _count_all_contacts(sensor: SensorCfg) -> SensorCfg:

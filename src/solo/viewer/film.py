@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,36 +60,27 @@ _JUMP_M = 2.0
 Frame = tuple[Moment, Perception]
 
 
-@dataclass(frozen=True)
-class Footage:
-    """What happened."""
-
-    moments: list[Moment] = field(default_factory=list)
-    """All control steps."""
-    frames: list[Frame] = field(default_factory=list)
-    """Some of them, with what was perceived."""
-
-
 def record(
     walk: Walk, seconds: float, tally: Tally, progress: Progress, fps: float = GIF_FPS
-) -> Footage:
-    """Walk until the attempt ends or the simulated time is over."""
+) -> tuple[list[Moment], list[Frame]]:
+    """Walk until the attempt or the time is over: all steps, and some with sight."""
     num_steps = max(1, round(seconds / walk.step_s))
     stride = frame_stride(walk.step_s, fps)
     task = progress.add_task("walking", total=num_steps)
-    footage = Footage()
+    moments: list[Moment] = []
+    frames: list[Frame] = []
     for step in range(num_steps):
         moment = walk.step()
         tally.add(moment)
-        footage.moments.append(moment)
+        moments.append(moment)
         is_frame = step % stride == 0 or moment.end is not None
         if is_frame and walk.perception is not None:
-            footage.frames.append((moment, walk.perception))
+            frames.append((moment, walk.perception))
         progress.advance(task)
         if moment.end is not None:
             break
-    progress.update(task, total=len(footage.moments))
-    return footage
+    progress.update(task, total=len(moments))
+    return moments, frames
 
 
 def frame_stride(step_s: float, fps: float) -> int:
@@ -218,14 +208,15 @@ def write_clip(
     fps = FILM_FPS if path.suffix.lower() == ".mp4" else GIF_FPS
     try:
         with make_progress() as progress:
-            footage = record(walk, seconds or ground.time_s, tally, progress, fps)
+            limit_s = seconds or ground.time_s
+            moments, frames = record(walk, limit_s, tally, progress, fps)
         summary = tally.summarise(source, ground)
         if plots is not None:
-            moments, begins_m = footage.moments, walk.leg_begins_m
+            begins_m = walk.leg_begins_m
             draw_plots(moments, ground, walk.terrain, begins_m, summary, plots)
             files.append(str(plots))
-        if footage.frames:
-            has_view = write_film(Studio(walk), footage.frames, path)
+        if frames:
+            has_view = write_film(Studio(walk), frames, path)
             files.append(str(path))
     finally:
         walk.close()

@@ -83,11 +83,7 @@ class CurriculumProtocol(Protocol):
 
 
 def check_terrain(name: str) -> None:
-    """Refuse an unknown name.
-
-    Raises:
-        SoloError: There is no such terrain.
-    """
+    """Refuse an unknown name."""
     if name not in TERRAINS:
         raise unknown_name("terrain", name, TERRAINS, "Choose one of these.")
 
