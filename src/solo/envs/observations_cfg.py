@@ -48,12 +48,6 @@ reconstructor's estimates and its ``proprioception`` is the last frame of the wi
 BLURRED_VELOCITY = "blurred_velocity"
 """A group that some trainings of students have in the place of ``base_velocity``."""
 
-DEPLOYABLE_GROUPS = ("proprioception", "proprioception_window", "depth")
-"""Groups that a real robot can measure; nothing privileged may be in them."""
-
-PRIVILEGED_TERMS = ("base_lin_vel", "height_map", "feet_contact", "feet_air_time")
-"""Terms that a real robot cannot measure."""
-
 
 def make_observations(
     robot: RobotCfg, stage: Stage, depth: DepthSensorCfg | None = None

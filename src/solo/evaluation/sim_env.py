@@ -43,7 +43,6 @@ from solo.terrains.strips.strip import StripSceneCfg
 
 GAIT = ("velocity_error", "single_stance", "foot_lift")
 PENALTIES = ("feet_stumble", "foothold_grad_penalty")
-MEASURES = (*GAIT, *PENALTIES)
 """Metrics and rewards that are averaged over the steps of a rollout, without weights.
 Stance and lift tell a robot that walks from one that stands and shuffles."""
 

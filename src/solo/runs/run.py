@@ -61,16 +61,6 @@ class Networks:
         assert actor is not None
         return actor
 
-    @property
-    def normalisers(self) -> dict[str, torch.nn.Module]:
-        """Network to its normaliser of observations, where it has one."""
-        found = {
-            "teacher": getattr(self.teacher, "obs_normalizer", None),
-            "student": getattr(self.student, "obs_normalizer", None),
-            "reconstructor": getattr(self.reconstructor, "normalizer", None),
-        }
-        return {name: module for name, module in found.items() if module is not None}
-
 
 @dataclass(frozen=True, eq=False)
 class Run:
