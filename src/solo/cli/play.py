@@ -12,12 +12,7 @@ from tyro.conf import Positional, arg
 from solo import names
 from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY, SHIPPED_TEACHER
 from solo.cli import Verb, print_table
-from solo.cli.checks import (
-    MAX_PORT,
-    check_picture_path,
-    make_folder,
-    say_loading,
-)
+from solo.cli.checks import MAX_PORT, check_picture_path, make_folder, say_loading
 from solo.errors import SoloError, check_number
 from solo.runs.folder import check_policy
 from solo.viewer.ground import COURSE, TRAINING, check_terrain

@@ -66,9 +66,7 @@ def base_motion(env: ManagerBasedRlEnv, axis: int) -> torch.Tensor:
 
 
 def steer(
-    lateral_m: torch.Tensor,
-    heading: torch.Tensor,
-    forward_m_s: torch.Tensor,
+    lateral_m: torch.Tensor, heading: torch.Tensor, forward_m_s: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Speed and heading [B] to command, to come back to a line along +x.
 

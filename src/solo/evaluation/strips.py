@@ -135,10 +135,7 @@ def count_progress(
 
 
 ISOLATED = StripProtocol(
-    name="isolated",
-    terrains=tuple(STRIPS_ALONE),
-    difficulties=(1.0,),
-    rollouts=10,
+    name="isolated", terrains=tuple(STRIPS_ALONE), difficulties=(1.0,), rollouts=10
 )
 """Seven terrains, ten trials each (paper, table of real-world success)."""
 

@@ -20,11 +20,7 @@ from matplotlib.figure import Figure
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import camera_pose_w, self_view_w, standing_pose
 from solo.sensors.depth.camera import DepthCamera
-from solo.sensors.depth.cfg import (
-    CORRUPTIONS,
-    DepthCorruptionCfg,
-    SideMaskCfg,
-)
+from solo.sensors.depth.cfg import CORRUPTIONS, DepthCorruptionCfg, SideMaskCfg
 from solo.sensors.depth.corruption import DepthCorruptor, without_near_limit
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import generate_patch

@@ -31,10 +31,7 @@ class void_under_feet:
         self._voids = _foot_voids(cfg, env)
 
     def __call__(
-        self,
-        env: ManagerBasedRlEnv,
-        asset_cfg: SceneEntityCfg,
-        footprint: HeightMapCfg,
+        self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, footprint: HeightMapCfg
     ) -> torch.Tensor:
         del footprint  # Read once, in the constructor.
         return self._voids.share(*foot_poses(env, asset_cfg))
