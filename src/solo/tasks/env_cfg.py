@@ -51,18 +51,10 @@ def make_stage_env_cfg(
     terrain_weights: Mapping[str, float] | None = None,
     **changes: Any,
 ) -> ManagerBasedRlEnvCfg:
-    """Configure the environment of a stage.
+    """Configure the environment of a stage; the sizes are the profile's, or as given.
 
-    Args:
-        robot: The robot.
-        stage: Which stage.
-        profile: Sizes.
-        motions: Reference motions in which episodes may start; if None, those of
-            `find_motions`, if the profile has such starts.
-        num_envs: Number of environments; the profile's if None.
-        seed: Seed.
-        terrain_weights: Relative number of robots per terrain; the profile's if None.
-        **changes: Other arguments of ``make_locomotion_env_cfg``.
+    Episodes may start in ``motions``; without any, in those of `find_motions`, if the
+    profile has such starts. Other changes are arguments of ``make_locomotion_env_cfg``.
     """
     timestep, decimation = profile.physics
     sim = make_simulation_cfg()
