@@ -78,7 +78,7 @@ class TeacherMatching:
         joint_weights: torch.Tensor,
         symmetry: Symmetry | None = None,
     ) -> None:
-        """Wrap rsl_rl's extension, if there is one; the weight is the paper's lambda."""
+        """Wrap rsl_rl's extension, if any; the weight is the paper's lambda."""
         self.weight = weight
         self.joint_weights = joint_weights
         self.symmetry = symmetry
