@@ -124,7 +124,8 @@ def run_cell(
     watch = protocol.watch(cell)
     with stepping_threads():
         env = make_condition_env(source, protocol, cell, slots, num_threads, condition)
-        recorded = RecordedEnv(env, num_failures if folder is not None else 0)
+        num_kept = num_failures if folder is not None else 0
+        recorded = RecordedEnv(env, source.robot.name, num_kept)
 
         def on_end(rollout: Rollout) -> None:
             recorded.on_end(rollout)
@@ -141,8 +142,7 @@ def run_cell(
             env.close()
     failures: Sequence[str] = ()
     if folder is not None:
-        kept, name = recorded.failures.values(), source.robot.name
-        failures = write_failures(folder, cell, kept, name)
+        failures = write_failures(folder, cell, recorded.failures.values())
     rollouts = [rollout for _, rollout in waves[0]]
     if not protocol.records_landings:
         rollouts = [replace(rollout, landings=()) for rollout in rollouts]
