@@ -48,7 +48,7 @@ def test_the_papers_profile_is_the_papers():
 
 def test_a_profile_says_what_it_changes():
     changed = LAPTOP.differences()
-    assert changed["epochs"] == (5, LAPTOP.epochs)
+    assert changed["teacher.epochs"] == (5, LAPTOP.teacher.epochs)
     assert changed["teacher.num_envs"] == (4096, LAPTOP.teacher.num_envs)
     assert "perception.warm_up_iterations" in changed
     assert "teacher_head" not in changed
