@@ -11,7 +11,7 @@ from mjlab.envs import ManagerBasedRlEnv
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.make import make_env
 from solo.envs.mdp import left_patch, level_histogram
-from solo.envs.names import COMMAND
+from solo.envs.names import COMMAND, FALL
 from solo.terrains import TerrainSceneCfg
 
 from .helpers import make_cfg, without_randomness
@@ -62,6 +62,33 @@ def test_half_a_patch_promotes(env):
     levels = set_levels(env, 1)
     end_episode(env, 4.2)
     assert (levels == 2).all()
+
+
+def test_the_hardest_level_is_solved_in_the_upper_half_again(env, monkeypatch):
+    """Of 64 restarts anywhere, none below level 2 would be chance of one in 2^64."""
+    terrain = grid_terrain(env)
+    monkeypatch.setattr(terrain.cfg, "restart_level", 2)
+    levels = set_levels(env, LEVELS - 1)
+    end_episode(env, 4.2)
+    assert set(levels.tolist()) == {2, 3}
+    assert terrain.terrain_origins is not None
+    expected = terrain.terrain_origins[levels, terrain.terrain_types]
+    assert torch.equal(terrain.env_origins, expected)
+    set_levels(env, 1)
+    end_episode(env, 4.2)
+    assert (terrain.terrain_levels == 2).all()
+
+
+def test_a_fall_beyond_the_patch_neither_promotes_nor_demotes(env, monkeypatch):
+    """Unless falls may count, as they do in the paper's curriculum."""
+    params = env.curriculum_manager.get_term_cfg("terrain_levels").params
+    fall = env.termination_manager.get_term_cfg(FALL)
+    monkeypatch.setattr(fall, "func", lambda env, **_: torch.ones(64, dtype=torch.bool))
+    for promote_fallen, expected in ((False, 1), (True, 2)):
+        monkeypatch.setitem(params, "promote_fallen", promote_fallen)
+        levels = set_levels(env, 1)
+        end_episode(env, 4.2)
+        assert (levels == expected).all()
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,15 @@ from solo.envs.grid_terrain import GridTerrain, grid_terrain
 
 
 def terrain_levels(
-    env: ManagerBasedRlEnv, env_ids: torch.Tensor, command_name: str
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor,
+    command_name: str,
+    promote_fallen: bool = True,
 ) -> dict[str, torch.Tensor]:
     """Promote robots that end more than half a patch from their start.
 
     Of the others, those that walked less than half the commanded distance are demoted.
+    `promote_fallen`: whether those that fell beyond their patch are promoted as well.
 
     mjlab sends a robot that solves the hardest level to a random one, so the mean
     level saturates near the middle; this does not mean that learning has stopped.
@@ -29,20 +33,24 @@ def terrain_levels(
         The mean level, and the mean level of every terrain variant.
     """
     terrain = grid_terrain(env)
-    crossed, lagging = crossed_and_lagging(env, env_ids, command_name)
+    crossed, lagging = crossed_and_lagging(env, env_ids, command_name, promote_fallen)
     terrain.update_env_origins(env_ids, crossed, lagging)
     return mean_levels(terrain)
 
 
 def crossed_and_lagging(
-    env: ManagerBasedRlEnv, env_ids: torch.Tensor, command_name: str
+    env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor,
+    command_name: str,
+    with_fallen: bool = True,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Which episodes ended half a patch from their start, and which far behind.
 
     Returns:
-        Whether each robot got across, and whether it made less than half of the way it
-        was told to make; bool [N] each. Neither for an episode without a step: its
-        robot may not have been placed yet.
+        Whether each robot got across (`with_fallen`: even if it fell there), and
+        whether it stayed on its patch and made less than half of the way it was told to
+        make; bool [N] each. Neither for an episode without a step: its robot may not
+        have been placed yet.
     """
     terrain = grid_terrain(env)
     position = env.scene["robot"].data.root_link_pos_w[env_ids, :2]
@@ -53,6 +61,8 @@ def crossed_and_lagging(
     began = env.episode_length_buf[env_ids] > 0
     crossed = (walked > terrain.cfg.scene.patch_m / 2) & began
     lagging = (walked < asked / 2) & ~crossed & began
+    if not with_fallen:
+        crossed &= ~env.termination_manager.terminated[env_ids]
     return crossed, lagging
 
 

@@ -137,16 +137,20 @@ class soft_levels:
         env_ids: torch.Tensor,
         command_name: str,
         voids: SoftVoidsCfg,
+        promote_fallen: bool = True,
         fading: float = 0.995,
     ) -> dict[str, torch.Tensor]:
         """Judge the episodes that have ended; return levels and what feet did.
 
+        ``promote_fallen``: whether robots that fell beyond their patch have crossed it.
         ``fading`` is a factor on what the log remembers, per call.
         """
         terrain = grid_terrain(env)
         levels = terrain.terrain_levels[env_ids]
         columns = terrain.terrain_types[env_ids]
-        crossed, lagging = crossed_and_lagging(env, env_ids, command_name)
+        crossed, lagging = crossed_and_lagging(
+            env, env_ids, command_name, promote_fallen
+        )
         steps: Any = env.reward_manager.get_term_cfg(LANDING_COST).func
         began = env.episode_length_buf[env_ids] > 0
         landings, misses = steps.landings[env_ids], steps.misses[env_ids]
