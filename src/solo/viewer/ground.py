@@ -54,8 +54,6 @@ class Ground:
     cell: Any
     """Which of its jobs this is."""
     scene: TerrainSceneCfg
-    half_width_m: float
-    """How far from the line a robot may get."""
     finish_m: float
     """Place of the finish, from the start."""
     time_s: float
@@ -129,7 +127,6 @@ def make_ground(
         protocol=protocol,
         cell=cell,
         scene=protocol.scene(cell),
-        half_width_m=protocol.half_width_m(cell),
         finish_m=finish_m,
         time_s=time_limit(finish_m, protocol.forward_m_s),
         elements=_elements(cell),

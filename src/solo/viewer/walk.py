@@ -283,7 +283,7 @@ class Walk:
 
     def _find_ends(self, report: StepReport) -> list[str | None]:
         """Why attempts are over; a driven robot may go anywhere and take any time."""
-        steps, half_width_m = self._steps, self.ground.half_width_m
+        steps, half_width_m = self._steps, self._sim.half_patch_m
         max_steps = round(self.ground.time_s / self.step_s)
         outcomes = classify(
             report, steps, max_steps, self.ground.finish_m, half_width_m
