@@ -119,13 +119,14 @@ class Page:
         self.walk.close()
 
     def _step(self) -> Moment:
-        choice = self.controls.take_choice()
-        if choice is not None:
-            self._load(choice)
-        for asked in self.controls.take_asked():
-            if asked == AGAIN:
+        asked = self.controls.take_asked()
+        choices = [choice for choice in asked if isinstance(choice, Choice)]
+        if choices:
+            self._load(choices[-1])  # Whoever clicks again while it builds.
+        for button in asked:
+            if button == AGAIN:
                 self._begin()
-            if asked == PUSH:
+            if button == PUSH:
                 self._push()
         self.walk.drive(self.controls.wanted)
         self.moment = self.walk.step()
