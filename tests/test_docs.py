@@ -52,6 +52,15 @@ def test_files_that_are_named_exist(page):
         assert any(place.is_file() for place in places), path
 
 
+def test_each_path_through_the_code_names_twelve_files_at_most():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    _, *paths = text.split("## Three paths through the code")[1].split("\n**")
+    assert len(paths) == 3
+    for path in paths:
+        listed = "\n".join(re.findall(r"^\d\. .*(?:\n   .*)*", path, re.M))
+        assert 1 < len(set(re.findall(r"`([a-z0-9_/]+\.py)`", listed))) <= 12, path
+
+
 @pytest.mark.slow
 def test_the_reference_has_every_verb_and_option_from_the_parsers(site):
     text = (site / "reference/cli.html").read_text()

@@ -22,9 +22,8 @@ LEAVES = {
     "result_files",
     "results",
 }
-WORLD = {"sim", "terrains", "sensors", "robots", "envs"}
+WORLD = {"sim", "terrains", "sensors", "robots", "motions", "envs"}
 LEARNING = {
-    "motions",
     "networks",
     "reconstruction",
     "algorithms",
@@ -41,7 +40,7 @@ ALLOWED = {
     "motions": {"robots"},
     "networks": {"sensors"},
     "algorithms": {"networks", "reconstruction"},
-    "tasks": WORLD | {"motions", "networks", "reconstruction", "algorithms"},
+    "tasks": WORLD | {"networks", "reconstruction", "algorithms"},
     "runs": WORLD | LEARNING - {"stages"} | {"bundles", "deploy", "export"},
     "stages": WORLD | LEARNING | {"bundles", "export"},
     "reconstruction": WORLD | {"networks"},
@@ -50,9 +49,9 @@ ALLOWED = {
     "report": {"evaluation", "pictures"},
     "deploy": set(),
     "export": {"networks", "reconstruction", "robots", "sensors", "deploy"},
-    "pictures": WORLD | {"motions"},
+    "pictures": WORLD | {"reconstruction"},
     "viewer": WORLD
-    | {"motions", "networks", "reconstruction", "bundles", "deploy", "evaluation"}
+    | {"networks", "reconstruction", "bundles", "deploy", "evaluation"}
     | {"pictures"},
     "bench": WORLD | LEARNING | {"bundles", "deploy", "export"},
     "cli": WORLD

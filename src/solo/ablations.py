@@ -103,12 +103,7 @@ ABLATIONS: dict[str, tuple[Arm, ...]] = {
 def run_ablation(cfg: AblationCfg, **settings: Any) -> dict[str, Any]:
     """Train and evaluate what is missing, then compare; see the head of this file.
 
-    Args:
-        cfg: The ablation.
-        **settings: Further arguments of `evaluate`.
-
-    Returns:
-        What the result file holds.
+    Further settings are those of `evaluate`. Returns what the result file holds.
 
     Raises:
         SoloError: The folder holds another ablation, or something cannot be read.
@@ -254,10 +249,7 @@ def make_table(
 ) -> dict[str, dict[str, list[float]]]:
     """Arm and column to a value per seed.
 
-    Args:
-        found: Arm to its evaluations, one per seed.
-        levels: Arm to the curriculum's level at the end of each training; the column is
-            left out if some have none, which only happens to very short ones.
+    The curriculum's level is left out if a training has none, as very short ones may.
     """
     table = {
         arm: {

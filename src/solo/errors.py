@@ -34,11 +34,7 @@ _MAX = 2**31 - 1
 def check_number(
     field: str, value: float | None, minimum: float, maximum: float = _MAX
 ) -> None:
-    """Refuse a number out of its range; None passes.
-
-    Raises:
-        FieldError: As it says.
-    """
+    """Refuse a number out of its range; None passes."""
     if value is None or minimum <= value <= maximum:
         return
     allowed = f"from {minimum:g} to {maximum:g}"

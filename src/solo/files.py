@@ -154,14 +154,8 @@ def owned_folder(folder: Path) -> Iterator[None]:
 def check_same(folder: Path, what: str, there: Any, here: Any) -> None:
     """Refuse to go on in a folder that something else was begun in.
 
-    Args:
-        folder: The folder.
-        what: What it holds, such as ``evaluation``.
-        there: Settings found in it, as JSON has them.
-        here: The settings to go on with.
-
-    Raises:
-        SoloError: They differ; the message names the first difference.
+    ``what`` is what it holds, such as ``evaluation``; ``there`` and ``here`` are
+    settings as JSON has them.
     """
     for key, found, wanted in _differences(there, here):
         raise SoloError(

@@ -35,12 +35,7 @@ def make_runner(*args: Any, **kwargs: Any) -> Any:
 
 
 def register_tasks(robot: RobotCfg, title: str) -> None:
-    """Tell mjlab the three tasks of a robot.
-
-    Args:
-        robot: Its config, as `get_robot` returns it.
-        title: What the names end with: ``Solo-Teacher-TITLE`` and so on.
-    """
+    """Tell mjlab the three tasks of a robot: ``Solo-Teacher-TITLE`` and so on."""
     for stage in _STAGES:
         task_id = f"Solo-{stage.title()}-{title}"
         register_mjlab_task(

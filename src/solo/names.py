@@ -10,13 +10,6 @@ from importlib.metadata import entry_points
 AGENTS = ("zero", "random", "stand")
 """Agents that need no training, in `solo.evaluation.agents`."""
 
-TASKS = {
-    "Solo-Teacher-Unitree-G1": "teacher",
-    "Solo-Student-Unitree-G1": "student",
-    "Solo-Perceptive-Unitree-G1": "perceptive",
-}
-"""Task to its stage."""
-
 MOTIONS = (
     "stand",
     "walk_forward_0.30", "walk_forward_0.40", "walk_forward_0.50", "walk_forward_0.60",

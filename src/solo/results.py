@@ -151,7 +151,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Walk:
+class RouteWalk:
     """One robot from a start at rest to whatever ended it; places along the route."""
 
     robot: int
@@ -204,7 +204,7 @@ class Job(Timed):
     """What else the protocol says of the job, such as the legs of a stage."""
     rollouts: tuple[Rollout, ...] = ()
     elements: tuple[Progress, ...] = ()
-    walks: tuple[Walk, ...] = ()
+    walks: tuple[RouteWalk, ...] = ()
     map_errors: tuple[MapErrors, ...] = ()
     failures: tuple[str, ...] = ()
     """Recordings, relative to the folder of the result."""

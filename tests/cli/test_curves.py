@@ -20,8 +20,10 @@ def run(tmp_path):
     return tmp_path
 
 
-def test_both_sizes_are_the_runs_own(run):
+def test_all_sizes_are_the_runs_own(run):
     assert samples_per_iteration(run) == 8 * 48
+    write_json(run / "run.json", {"num_envs": 8, "num_processes": 3})
+    assert samples_per_iteration(run) == 3 * 8 * 48
 
 
 @pytest.mark.parametrize("agent", [None, "", "[1, 2", "num_steps_per_env: many"])

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
+from mjlab.tasks.velocity.mdp import UniformVelocityCommandCfg
 
-from solo.envs.locomotion_env_cfg import make_command
+from solo.envs.locomotion_env_cfg import stress_command, training_command
 from solo.envs.make import make_env
 from solo.envs.names import COMMAND
-from solo.errors import SoloError
 
 from .helpers import make_cfg, without_randomness
 
 
-def make(name: str, num_envs: int = 64):
+def make(command: UniformVelocityCommandCfg, num_envs: int = 64):
     cfg = without_randomness(make_cfg(num_envs))
-    cfg.commands[COMMAND] = make_command(name)
+    cfg.commands[COMMAND] = command
     env = make_env(cfg)
     env.reset(seed=0)
     term: Any = env.command_manager.get_term(COMMAND)
@@ -31,7 +30,7 @@ def let_pass(env, steps: int) -> None:
 
 
 def test_training_commands_fill_their_ranges_and_are_resampled():
-    env, term = make("training")
+    env, term = make(training_command())
     first = term.vel_command_b.clone()
     moving = first[~term.is_standing_env]
     assert moving[:, 0].min() >= -0.5
@@ -45,14 +44,14 @@ def test_training_commands_fill_their_ranges_and_are_resampled():
 
 
 def test_the_heading_is_turned_to():
-    _, term = make("training")
+    _, term = make(training_command())
     moving = ~term.is_standing_env & term.is_heading_env
     expected = (0.5 * term.heading_error).clamp(-1.0, 1.0)
     torch.testing.assert_close(term.vel_command_b[moving, 2], expected[moving])
 
 
 def test_the_stress_test_asks_for_straight_ahead_along_x():
-    env, term = make("stress")
+    env, term = make(stress_command())
     command = term.vel_command_b
     assert command[:, 0].min() >= 0.4
     assert command[:, 0].max() <= 1.0
@@ -62,8 +61,3 @@ def test_the_stress_test_asks_for_straight_ahead_along_x():
     first = command[:, 0].clone()
     let_pass(env, 600)
     assert torch.equal(command[:, 0], first)  # Constant over the rollout.
-
-
-def test_a_wrong_name_gets_one_line():
-    with pytest.raises(SoloError, match="stress"):
-        make_command("sprint")

@@ -9,10 +9,8 @@ from mjlab.envs import ManagerBasedRlEnv
 
 from solo.envs.make import make_env
 from solo.envs.observations_cfg import (
-    DEPLOYABLE_GROUPS,
     GROUPS,
     NOISE,
-    PRIVILEGED_TERMS,
     make_blurred_velocity,
     make_observations,
 )
@@ -41,6 +39,13 @@ def env() -> ManagerBasedRlEnv:
 @pytest.fixture(scope="module")
 def student_env() -> ManagerBasedRlEnv:
     return make_env(make_cfg(64, stage="student"))
+
+
+DEPLOYABLE_GROUPS = ("proprioception", "proprioception_window", "depth")
+"""Groups that a real robot can measure; nothing privileged may be in them."""
+
+PRIVILEGED_TERMS = ("base_lin_vel", "height_map", "feet_contact", "feet_air_time")
+"""Terms that a real robot cannot measure."""
 
 
 @pytest.mark.parametrize("stage", ["teacher", "student", "perceptive"])

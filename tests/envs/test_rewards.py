@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.tasks.velocity.mdp import UniformVelocityCommand
 
 from solo.envs import mdp
 from solo.envs.mdp.rewards import edges_below
-from solo.envs.rewards_cfg import describe_weights, footprint, make_rewards
+from solo.envs.rewards_cfg import footprint, make_rewards
 from solo.robots.g1 import G1
 from solo.tasks.env_cfg import make_stage_env_cfg
 from solo.tasks.profiles import get_profile
@@ -315,6 +316,21 @@ def test_progress_in_another_direction_than_the_heading_asked_for_does_not_pay()
     env = env_of(command, heading_error=error, **moving_at(velocity, 0.0))
     value = mdp.progress(env, "go")
     assert value.tolist() == pytest.approx([1.0, 0.5, 0.0, 0.0], abs=1e-6)
+
+
+def describe_weights(cfg: ManagerBasedRlEnvCfg) -> dict[str, str]:
+    """Each term's weight per second, and how curricula change it over the training."""
+    weights = {name: f"{term.weight:g}" for name, term in cfg.rewards.items()}
+    for curriculum in cfg.curriculum.values():
+        if curriculum.func is not mdp.ease_in:
+            continue
+        millions = curriculum.params["env_steps"] / 1e6
+        for path, start in curriculum.params["start"].items():
+            kind, _, name = path.partition("/")
+            if kind == "reward":
+                change = f"{start:g} to {weights[name]} in {millions:g} M samples"
+                weights[name] = change
+    return weights
 
 
 def test_the_table_in_the_docs_has_every_weight_and_what_a_profile_changes():

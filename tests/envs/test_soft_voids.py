@@ -21,11 +21,11 @@ from solo.envs.mdp import (
     foot_in_hole,
     landing_cost,
     start_on_row,
-    void_landings,
 )
 from solo.envs.mdp.soft_voids import FootVoids, yaw_of
 from solo.envs.names import COMMAND
 from solo.envs.rewards_cfg import footprint
+from solo.evaluation.sim_env import Footsteps
 from solo.robots.g1 import G1
 from solo.stages.runner import env_state, set_env_state
 from solo.tasks.env_cfg import add_rows, add_soft_voids
@@ -261,28 +261,21 @@ def test_commands_lead_along_the_rows():
 
 def test_landings_are_counted_where_holes_are(env, voids, monkeypatch):
     """Robots on the platform of stones: one foot over its edge, the other inside."""
-    cfg = RewardTermCfg(
-        func=void_landings, weight=1.0, params={"footprint": footprint(G1.feet[0])}
-    )
-    term = void_landings(cfg, env)
+    footsteps = Footsteps(env)
     x, y, _ = grid_terrain(env).terrain_scene.origins_m[0, 2]
     pos_w = torch.zeros(env.num_envs, 2, 3)
     pos_w[:, :, 1] = y
     pos_w[:, 0, 0], pos_w[:, 1, 0] = x, x + 1.25 - 0.038
     quat_w = torch.zeros(env.num_envs, 2, 4)
     quat_w[..., 0] = 1.0
-    monkeypatch.setattr("solo.envs.mdp.voids._feet", lambda *_: (pos_w, quat_w))
+    place = "solo.evaluation.sim_env.foot_poses"
+    monkeypatch.setattr(place, lambda *_: (pos_w, quat_w))
     sensor = env.scene["feet_contact"]
     landed = torch.ones(env.num_envs, 2, dtype=torch.bool)
     monkeypatch.setattr(sensor, "compute_first_contact", lambda dt: landed)
-
-    def total(what: Any) -> float:
-        feet = SceneEntityCfg("robot")
-        return float(term(env, what, "feet_contact", feet, footprint(G1.feet[0]))[0])
-
-    assert total("count") == 1.0
-    assert 0.3 < total("over") < 0.7
-    assert 0.2 < total("shifted") < 0.8
+    ((_, landing),) = (found for found in footsteps.landings() if found[0] == 0)
+    assert 0.3 < landing.over < 0.7
+    assert 0.2 < landing.shifted < 0.8
 
 
 def test_steps_anywhere_cost_nothing_on_average(env, monkeypatch):
@@ -295,7 +288,7 @@ def test_steps_anywhere_cost_nothing_on_average(env, monkeypatch):
     pos_w[:, 0, 0] = x + 1.25 + 0.6 + 0.05 * torch.arange(12) + 0.037
     quat_w = torch.zeros(env.num_envs, 2, 4)
     quat_w[..., 0] = 1.0
-    monkeypatch.setattr("solo.envs.mdp.voids._feet", lambda *_: (pos_w, quat_w))
+    monkeypatch.setattr("solo.envs.mdp.voids.foot_poses", lambda *_: (pos_w, quat_w))
     landed = torch.zeros(env.num_envs, 2, dtype=torch.bool)
     landed[:, 0] = True
     sensor = env.scene["feet_contact"]

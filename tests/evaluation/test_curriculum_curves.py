@@ -77,7 +77,8 @@ def test_runs_that_differ_in_their_seed_alone_are_one_group(tmp_path):
         write_json(tmp_path / name / "run.json", {"stage": "student", **settings})
         return tmp_path / name
 
-    ppo = [run(f"ppo_s{k}", seed=k, objective="ppo") for k in (0, 1)]
+    ppo = [run("ppo_s0", seed=0, objective="ppo")]  # From before num_processes.
+    ppo += [run("ppo_s1", seed=1, objective="ppo", num_processes=1)]
     mse = run("mse_s0", seed=0, objective="ta-mse")
     (tmp_path / "bare").mkdir()
     folders = [*ppo, mse, tmp_path / "bare"]

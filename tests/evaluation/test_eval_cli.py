@@ -116,7 +116,7 @@ def test_some_levels_keep_their_numbers():
         (EvalStress(policy="zero", num_envs=0), "num_envs is 0"),
         (EvalStress(policy="zero", difficulty=1.2), r"difficulty is 1\.2"),
         (EvalStress(policy="zero", terrains=("lava",)), "Unknown terrain 'lava'"),
-        (EvalStress(policy="zero", terrains=("gap", "gap")), "names one twice"),
+        (EvalStress(policy="zero", terrains=("gap", "gap")), "a job twice: gap"),
         (EvalLevels(policy=("zero",), versus=("zero", "stand")), "as many of both"),
         (EvalLevels(policy=("zero",), levels=(10,)), "allowed are 0 to 9"),
         (EvalLevels(policy=()), "--policy is empty"),

@@ -83,8 +83,11 @@ def test_the_route_prints_its_numbers(scripted, capsys):
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (EvalIsolated(policy="zero", terrains=("lava",)), "--terrains is lava"),
-        (EvalIsolated(policy="zero", terrains=("gap", "gap")), "each once"),
+        (
+            EvalIsolated(policy="zero", terrains=("lava",)),
+            "Unknown terrain .lava.. Allowed: stairs_up",
+        ),
+        (EvalIsolated(policy="zero", terrains=("gap", "gap")), "a job twice: gap"),
         (EvalIsolated(policy="zero", rollouts=0), "rollouts is 0"),
         (
             EvalCourse(policy="zero", difficulty_scale=0.0),

@@ -85,7 +85,7 @@ def _scene(monkeypatch):
 
 
 def record(scripts, num_slots, keep=3, waves=1, env_type=Walked):
-    env = RecordedEnv(env_type(scripts, num_slots), keep)  # type: ignore[arg-type] - A stand-in.
+    env = RecordedEnv(env_type(scripts, num_slots), "g1", keep)  # type: ignore[arg-type] - A stand-in.
     starts = [make_start(i) for i in range(len(scripts))]
     for _ in range(waves):
         run_rollouts(env, FakePolicy(num_slots), starts, LIMITS, env.on_end)
@@ -131,7 +131,7 @@ def test_first_walks_come_before_second_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "has_gl", lambda: False)
     found = record([FALLS, FALLS_SOON, SUCCEEDS], 2, keep=3, waves=2)
     assert sorted(found) == [(0, 0), (0, 1), (1, 0)]
-    names = write_failures(tmp_path, CELL, found.values(), "g1")
+    names = write_failures(tmp_path, CELL, found.values())
     assert [name[9:] for name in names] == [
         "flat-8m-0.990-0.npz", "flat-8m-0.990-1.npz", "flat-8m-0.990-0-1.npz"
     ]  # fmt: skip
@@ -140,7 +140,7 @@ def test_first_walks_come_before_second_ones(tmp_path, monkeypatch):
 def test_a_file_has_all_that_a_picture_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "has_gl", lambda: False)
     found = record([FALLS_SOON], 1)
-    names = write_failures(tmp_path, CELL, found.values(), "g1")
+    names = write_failures(tmp_path, CELL, found.values())
     assert names == ["failures/flat-8m-0.990-0.npz"]
     assert [p.name for p in (tmp_path / "failures").iterdir()] == [names[0][9:]]
     recording = read_recording(tmp_path / names[0])

@@ -13,7 +13,7 @@ from solo.evaluation.bundle import DAMPED
 from solo.evaluation.conditions import CONDITIONS
 from solo.evaluation.metrics import LEVEL_GROUPS
 from solo.evaluation.policies import MEASURES as ESTIMATES
-from solo.evaluation.sim_env import MEASURES
+from solo.evaluation.sim_env import GAIT, PENALTIES
 from solo.motions.checks import LIMITS
 from solo.results import Outcome
 from solo.robots.g1 import G1
@@ -45,7 +45,7 @@ def test_terms_of_the_environment():
 
 def test_what_evaluations_report():
     assert_defined(*(outcome.value for outcome in Outcome))
-    assert_defined(*MEASURES, *ESTIMATES, DAMPED, *LEVEL_GROUPS, "top/TERRAIN")
+    assert_defined(*GAIT, *PENALTIES, *ESTIMATES, DAMPED, *LEVEL_GROUPS, "top/TERRAIN")
     assert_defined(*(re.sub(r"_\d+$", "_N", name) for name in CONDITIONS))
     assert_defined(*(f"cost.{name}" for name in ("success_points", "low", "high")))
     assert_defined("cost.height_map_l1_m", "failures")

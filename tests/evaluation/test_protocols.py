@@ -76,9 +76,11 @@ def test_evaluation_terrain_is_not_in_the_training_set():
 def test_protocols_refuse_nonsense():
     with pytest.raises(SoloError, match="Unknown terrain"):
         replace(STRESS, terrains=("lava",))
-    with pytest.raises(ValueError, match=r"1\.5"):
+    with pytest.raises(SoloError, match=r"difficulty is 1\.5"):
         replace(STRESS, difficulties=(1.5,))
     with pytest.raises(SoloError, match="a job twice"):
         replace(STRESS, difficulties=(0.5, 0.5001))
-    with pytest.raises(ValueError, match="at least"):
+    with pytest.raises(SoloError, match="rollouts is 0"):
         replace(STRESS, rollouts=0)
+    with pytest.raises(SoloError, match="no job"):
+        replace(STRESS, terrains=())

@@ -8,13 +8,13 @@ import pytest
 from solo.evaluation.metrics import summarise_rollouts
 from solo.evaluation.protocols import LimitsCfg
 from solo.evaluation.rollout import (
-    COUNT,
     Outcome,
     StepReport,
     classify,
-    means,
     run_rollouts,
+    summarise_landings,
 )
+from solo.results import Landing
 from tests.evaluation.fake import FakeEnv, FakePolicy, Script, make_start
 
 LIMITS = LimitsCfg(pass_m=5.0, time_s=1.0)  # 10 steps of the fake environment.
@@ -139,13 +139,8 @@ def test_falling_beats_passing_beats_the_clock():
 
 
 def test_measures_of_touch_downs_are_per_touch_down():
-    sums = {"gait": 8.0, COUNT: 5.0, "landing_over_holes": 1.0, "landing_shifted": 2.0}
-    assert means(sums, 4) == {
-        "gait": 2.0,
-        COUNT: 5.0,
-        "landing_over_holes": 0.2,
-        "landing_shifted": 0.4,
-    }
-    nowhere = {**sums, COUNT: 0.0, "landing_over_holes": 0.0, "landing_shifted": 0.0}
-    assert means(nowhere, 4) == {"gait": 2.0, COUNT: 0.0}
-    assert means({"gait": 8.0}, 4) == {"gait": 2.0}
+    landings = [Landing(1.0, 0.0, 0.0, over, 0.4) for over in (0.0, 0.0, 0.6)]
+    assert summarise_landings(landings) == pytest.approx(
+        {"landings_beside_holes": 3, "landing_over_holes": 0.2, "landing_shifted": 0.4}
+    )
+    assert summarise_landings([]) == {"landings_beside_holes": 0}

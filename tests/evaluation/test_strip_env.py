@@ -139,7 +139,7 @@ def test_distance_goes_on_from_leg_to_leg(legs):
 def test_a_fall_behind_a_bend_is_recorded_where_it_happened(legs):
     """Robots fall forward over the finish line, one of them far in front of it."""
     env, lengths = legs
-    recorded = RecordedEnv(env, 2)
+    recorded = RecordedEnv(env, "g1", 2)
     starts = [make_start(0, 0, lengths[0] - 0.1), make_start(1, 0, 1.0)]
     limits = LimitsCfg(pass_m=1000.0, time_s=5.0)
     policy = Still()

@@ -19,12 +19,12 @@ from solo.evaluation.comparisons import without_rollouts
 from solo.evaluation.evaluate import describe, describe_job, gather
 from solo.evaluation.metrics import paired_difference, summarise_levels
 from solo.evaluation.policies import open_policy
-from solo.evaluation.protocols import EXTENT, LEVELS, Cell, Protocol
+from solo.evaluation.protocols import EXTENT, LEVELS, EvalCell, Protocol
 from solo.files import write_json
 from solo.result_files import to_json
 from solo.results import Evaluation, Levels, Mean, Outcome, Rollout
 
-Chance = Callable[[Cell], float]
+Chance = Callable[[EvalCell], float]
 
 
 def evaluation(
@@ -93,7 +93,7 @@ def levels(protocol: Protocol = LEVELS, seeds: int = 3) -> dict[str, Any]:
 def extent(policy: str, slope_cm: float, far: float) -> dict[str, Any]:
     """Errors that grow with difficulty, more on the larger scene."""
 
-    def error_m(cell: Cell) -> float:
+    def error_m(cell: EvalCell) -> float:
         factor = far if cell.patch_m > 8.0 else 1.0
         return 0.01 * (0.8 + slope_cm * cell.difficulty * factor)
 

@@ -7,9 +7,12 @@ import json
 import pytest
 import torch
 
+from solo.bundles import shipped_teacher
 from solo.errors import SoloError
 from solo.runs.folder import CONFIG, checkpoints, find_checkpoint, own_run
 from solo.runs.run import load_checkpoint
+from solo.stages.train import train_student
+from solo.stages.train_cfg import StudentCfg
 
 TEACHER = {"stage": "teacher"}
 
@@ -25,18 +28,10 @@ def test_a_second_run_does_not_overwrite_the_first(tmp_path):
 
 
 def test_resuming_needs_a_run_of_the_same_stage(tmp_path):
-    with (
-        pytest.raises(SoloError, match="no checkpoint to resume"),
-        own_run(tmp_path, TEACHER, resume=True),
-    ):
-        pass
-    with own_run(tmp_path, TEACHER, resume=False):
-        (tmp_path / "model_0.pt").write_bytes(b"x")
-    with (
-        pytest.raises(SoloError, match="stage 'teacher', not 'student'"),
-        own_run(tmp_path, {"stage": "student"}, resume=True),
-    ):
-        pass
+    with pytest.raises(SoloError, match="no checkpoint to resume"):
+        train_student(StudentCfg(resume=tmp_path))
+    with pytest.raises(SoloError, match="stage 'teacher', not 'student'"):
+        train_student(StudentCfg(resume=shipped_teacher()))
 
 
 def test_resumes_are_recorded(tmp_path):

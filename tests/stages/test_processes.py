@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from solo.cli.curves import samples_per_iteration
 from solo.runs.folder import checkpoints
 from solo.stages.processes import Processes, read_processes, take_cores
 
@@ -102,3 +103,4 @@ def test_two_processes_make_one_run(tmp_path: Path):
     assert result.stdout.count("Wrote ") == 2  # Checkpoint and JSON, each once.
     summary = json.loads((tmp_path / "result.json").read_text())
     assert summary["env_steps"] == 2 * 24 * 2 * 2  # Both processes' samples.
+    assert samples_per_iteration(run) == 24 * 2 * 2

@@ -48,7 +48,7 @@ def test_the_papers_profile_is_the_papers():
 
 def test_a_profile_says_what_it_changes():
     changed = LAPTOP.differences()
-    assert changed["epochs"] == (5, LAPTOP.epochs)
+    assert changed["teacher.epochs"] == (5, LAPTOP.teacher.epochs)
     assert changed["teacher.num_envs"] == (4096, LAPTOP.teacher.num_envs)
     assert "perception.warm_up_iterations" in changed
     assert "teacher_head" not in changed
@@ -60,7 +60,8 @@ def test_a_run_leaves_everything_in_its_folder(teacher):
     assert summary["env_steps"] == 2 * 24 * 8
     config = json.loads((cfg.output / CONFIG).read_text())
     assert config["stage"] == "teacher"
-    assert config["differences_from_the_paper"]["epochs"] == {"paper": 5, "here": 1}
+    differences = config["differences_from_the_paper"]
+    assert differences["teacher.epochs"] == {"paper": 5, "here": 1}
     saved = load_checkpoint(cfg.output / "model_1.pt")
     for key in ("actor_state_dict", "critic_state_dict", "optimizer_state_dict"):
         assert key in saved

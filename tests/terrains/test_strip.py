@@ -246,7 +246,7 @@ def test_a_profile_is_drawn(tmp_path):
     from solo.pictures.terrains import draw_strips
 
     path = tmp_path / "course.png"
-    draw_strips({"course": get_strip("course")}, path, (0.4, 0.2))
+    draw_strips({"course": get_strip("course")}, path)
     image = imread(path)
     assert image.shape[1] > 1000
     assert len(np.unique(image.reshape(-1, image.shape[2]), axis=0)) > 20

@@ -218,19 +218,19 @@ def test_an_attempt_is_recorded_to_its_end_and_counted_once(walk: Walk):
     walk.begin()
     tally = Tally(walk.step_s)
     with make_progress() as progress:
-        recording = record(walk, 20.0, tally, progress)
-    last, steps = recording.moments[-1], len(recording.moments)
+        moments, frames = record(walk, 20.0, tally, progress)
+    last, steps = moments[-1], len(moments)
     # Nobody has trained it: the runtime damps, and it falls or kneels.
     assert last.end in END_WORDS
     assert last.end != "success"
     assert sum(tally.ends.values()) == 1
     assert steps * walk.step_s == pytest.approx(last.seconds + walk.step_s)
-    errors = np.array([moment.map_error_m for moment in recording.moments])
+    errors = np.array([moment.map_error_m for moment in moments])
     assert np.isfinite(errors[:10]).all()
     assert np.isnan(errors[-1])
-    assert recording.frames[0][0] is recording.moments[0]
-    assert recording.frames[-1][0] is last
-    seen = recording.frames[0][1]
+    assert frames[0][0] is moments[0]
+    assert frames[-1][0] is last
+    seen = frames[0][1]
     true_error = np.abs(seen.seen_m - seen.true_m).mean()
     assert errors[0] == pytest.approx(true_error, rel=1e-5)
 

@@ -109,15 +109,7 @@ class MotionPrior:
     ) -> None:
         """Build the prior for AMP states of width `state_dim`.
 
-        Args:
-            cfg: Settings.
-            motions: Reference motion.
-            state_dim: Width D of the AMP state.
-            batch_size: Transitions per step where the settings do not say.
-            num_updates: Steps per iteration where the settings do not say.
-            device: Where to learn.
-            rank: Number of this process.
-            world_size: Number of processes.
+        Transitions per step and steps per iteration hold where the settings do not say.
         """
         self.cfg = cfg
         self.motions = motions
@@ -167,11 +159,8 @@ class MotionPrior:
     ) -> torch.Tensor:
         """Record one step of all environments and return the reward PPO gets, [B].
 
-        Args:
-            state: AMP states before the step [B, D].
-            next_state: AMP states after it; of the next episode where `dones`.
-            task_reward: Reward of the environment [B].
-            dones: Non-zero where the episode ended [B].
+        AMP states are those before and after the step [B, D]; where `dones`, the latter
+        are of the next episode.
         """
         cfg = self.cfg
         pairs = torch.cat((state, next_state), dim=-1)

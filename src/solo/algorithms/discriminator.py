@@ -88,14 +88,8 @@ def compute_losses(
     """Least-squares GAN loss with a gradient penalty on the expert samples.
 
     The penalty is `gradient_penalty * mean ||d score / d x||^2` with x the normalised
-    input: it keeps the score flat around the reference motion, so that a policy
-    close to it still earns reward.
-
-    Args:
-        discriminator: Its normaliser is not changed here.
-        expert: Raw reference pairs [N, 2 D].
-        policy: Raw pairs of the policy [M, 2 D].
-        gradient_penalty: Weight of the penalty.
+    input: it keeps the score flat around the reference motion, so that a policy close
+    to it still earns reward. Pairs [N, 2 D] are raw; the normaliser is not changed.
     """
     with torch.no_grad():
         expert = discriminator.normalise(expert)

@@ -112,15 +112,11 @@ JOINT_TERMS = {"joint_pos", "joint_vel", "last_action"}
 def joint_mirror(
     model: mujoco.MjModel, joint_names: Sequence[str], tolerance_m: float = 1e-3
 ) -> SignedMap:
-    """Find each joint's mirror partner in the model's zero pose.
+    """Find each joint's mirror partner in the zero pose of a model with a free base.
 
-    Mirroring turns a rotation by q about axis a into one by q about
-    (-a_x, a_y, -a_z), which is the partner's axis or its opposite.
-
-    Args:
-        model: A model with the robot, whose base has a free joint.
-        joint_names: Hinge joints in the order of the policy.
-        tolerance_m: How far the partner may be from the mirrored anchor, metres.
+    Mirroring turns a rotation by q about axis a into one by q about (-a_x, a_y, -a_z),
+    which is the partner's axis or its opposite. The partner may be ``tolerance_m`` from
+    the mirrored anchor.
 
     Raises:
         SoloError: A joint has no partner: the robot is not symmetric.
@@ -155,11 +151,7 @@ class MirrorMaps:
 
     @staticmethod
     def of_terms(groups: Mapping[str, Sequence[str]], joints: SignedMap) -> MirrorMaps:
-        """Look the terms of each group up.
-
-        Args:
-            groups: Group to the names of its terms, in order.
-            joints: Mirror of the policy's joints.
+        """Look the terms of each group up; joints are mirrored as ``joints`` says.
 
         Raises:
             SoloError: A term has no entry in `TERMS` or `JOINT_TERMS`.
@@ -229,13 +221,8 @@ def augment(
 ) -> tuple[TensorDict | None, torch.Tensor | None]:
     """Append the mirror image to a batch; rsl_rl's ``data_augmentation_func``.
 
-    Args:
-        env: The environment, for its robot and its observation terms.
-        obs: Observations [B], or None.
-        actions: Actions [B, 25], or None.
-
-    Returns:
-        Observations and actions [2 B]: the originals, then their mirror images.
+    Returns observations and actions [2 B], if there are: the originals, then their
+    images.
     """
     if env not in _MIRRORS:
         _MIRRORS[env] = mirror_of_env(env)

@@ -110,17 +110,12 @@ def depth_ablation(
     """Errors of estimates and actions when the images carry no information.
 
     Each window is judged for itself, from the student's present memory of its body (and
-    the reconstructor's memory of the episode, if it has one).
+    the reconstructor's memory of the episode, if it has one). ``gap`` is the distance
+    of the student's action to the teacher's [B] for what the student sees; like this
+    function, it changes no state.
 
-    Args:
-        perceiver: The reconstructor; its state is not changed.
-        obs: Observations of the environment.
-        gap: Distance of the student's action to the teacher's [B] for what the student
-            sees; it must not change a hidden state.
-
-    Returns:
-        For "normal", "zeroed" and "shuffled" images ``depth_NAME_gap`` and
-        ``depth_NAME_map_cm``.
+    Returns for "normal", "zeroed" and "shuffled" images ``depth_NAME_gap`` and
+    ``depth_NAME_map_cm``.
     """
     model, result = perceiver.reconstructor, {}
     state = None if perceiver.memory is None else perceiver.memory.before
@@ -159,17 +154,9 @@ class PerceptiveTaMse(TaMse):
         check_every: int = 50,
         **settings: Any,
     ) -> None:
-        """Set up the learning of student and reconstructor.
+        """Set up the learning of student and reconstructor; see `TaMse` for the rest.
 
-        Args:
-            actor: The student.
-            critic: Value function, privileged.
-            storage: Rollout storage of rsl_rl, without raw sensors.
-            teacher: Frozen, privileged.
-            learner: The reconstructor and what trains it.
-            perceiver: Makes the student's groups.
-            check_every: Iterations between two checks of the use of depth.
-            **settings: Settings of `TaMse`.
+        The use of depth is checked every so many iterations.
         """
         super().__init__(actor, critic, storage, teacher, **settings)
         self.learner, self.perceiver = learner, perceiver

@@ -93,18 +93,12 @@ class TaMse(PpoAmp):
         action_scale: Sequence[float] | None = None,
         **settings: Any,
     ) -> None:
-        """Set up the student's learning.
+        """Set up the student's learning; see `PpoAmp` for the rest.
 
-        Args:
-            actor: The student; feed-forward or recurrent.
-            critic: Value function.
-            storage: Rollout storage of rsl_rl; it gets one more group.
-            teacher: Same action space as the student; it is frozen here.
-            mse_weight: The paper's lambda.
-            penalty_weight: The paper's beta.
-            distance: Reading of l, one of `teacher_matching.DISTANCES`.
-            action_scale: Radians per unit of action of each joint.
-            **settings: Settings of `PpoAmp` and of rsl_rl's PPO.
+        The weights are the paper's lambda and beta. The storage gets one more group,
+        and the teacher, which has the student's action space, is frozen. ``distance``
+        is a reading of l, one of `teacher_matching.DISTANCES`; ``action_scale`` is in
+        radians per unit of action.
         """
         super().__init__(actor, critic, storage, **settings)
         if mse_weight < 0.0 or penalty_weight < 0.0:
@@ -285,12 +279,9 @@ class TaMse(PpoAmp):
 def peek(
     model: MLPModel, obs: TensorDict, rows: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Mean action of a model; its hidden state is not changed.
+    """Mean action of a model in some environments, or all; no hidden state changes.
 
-    Args:
-        model: The model.
-        obs: What it sees.
-        rows: Environments of the observations, one for each; None: all of them.
+    Without rows, ``obs`` has all environments; with them, one row for each.
     """
     hidden_state = model.get_hidden_state()
     if rows is not None:

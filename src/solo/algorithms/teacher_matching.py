@@ -35,18 +35,13 @@ def make_joint_weights(
     """Factors [joints] on the difference of two actions, before it is squared.
 
     The paper's equations have the squared norm of the difference, and its actions are
-    joint offsets:
+    joint offsets. The readings in `DISTANCES`:
 
     - ``radians``, the default: the distance between joint offsets. An action times the
-      scale of its joint is the offset.
+      scale of its joint, radians per unit of action, is the offset.
     - ``raw``: between the network's outputs. On the G1, 3 to 8 times as large,
       depending on the joint.
     - ``mean``: raw, as a mean over joints, as the name MSE says.
-
-    Args:
-        distance: One of `DISTANCES`.
-        action_scale: Radians per unit of action of each joint; for ``radians``.
-        num_joints: Number of joints.
     """
     if distance not in DISTANCES:
         raise ValueError(
@@ -83,13 +78,7 @@ class TeacherMatching:
         joint_weights: torch.Tensor,
         symmetry: Symmetry | None = None,
     ) -> None:
-        """Wrap `symmetry`, which is still applied.
-
-        Args:
-            weight: The paper's lambda.
-            joint_weights: Those of `compute_disagreement`.
-            symmetry: rsl_rl's extension if it is configured as well.
-        """
+        """Wrap rsl_rl's extension, if any; the weight is the paper's lambda."""
         self.weight = weight
         self.joint_weights = joint_weights
         self.symmetry = symmetry

@@ -40,12 +40,7 @@ def pick_device(name: str | None) -> str:
 
 
 def check_picture_path(path: Path, endings: Sequence[str]) -> None:
-    """Refuse an unsupported file extension, a folder, and a missing parent folder.
-
-    Args:
-        path: Value of ``--output``.
-        endings: Allowed extensions, such as ``.png``.
-    """
+    """Refuse an ending that is not allowed, a folder, and a missing parent folder."""
     allowed = " or ".join(endings)
     if path.suffix.lower() not in endings:
         raise SoloError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,7 +184,7 @@ def _print_means(means: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def samples_per_iteration(folder: Path) -> int:
-    """Control steps of all environments in one iteration of a run.
+    """Control steps of all environments and processes in one iteration of a run.
 
     Raises:
         SoloError: The run does not say.
@@ -193,13 +194,18 @@ def samples_per_iteration(folder: Path) -> int:
     run = read_json(folder / CONFIG, "Give the folder of a run of `solo train`.")
     try:
         agent = yaml.safe_load((folder / PARAMS / "agent.yaml").read_text())
-        sizes = run["num_envs"], agent["num_steps_per_env"]
-        if not all(isinstance(size, int) and size > 0 for size in sizes):
-            raise ValueError(f"num_envs and num_steps_per_env are {sizes}")
+        # Runs from before it was written down are of one process, or look so.
+        sizes = {
+            "num_envs": run["num_envs"],
+            "num_processes": run.get("num_processes", 1),
+            "num_steps_per_env": agent["num_steps_per_env"],
+        }
+        if not all(isinstance(size, int) and size > 0 for size in sizes.values()):
+            raise ValueError(f"the sizes are {sizes}")
     except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
         raise SoloError(
             f"Cannot read the size of the run in {str(folder)!r}: {reason}. Give the "
             "folder of a run of `solo train`."
         ) from error
-    return sizes[0] * sizes[1]
+    return math.prod(sizes.values())

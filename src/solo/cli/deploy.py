@@ -236,11 +236,7 @@ class Deploy(Verb):
 
 
 def _confirm(interface: str) -> None:
-    """Ask before a real robot may move.
-
-    Raises:
-        SoloError: The answer is not yes.
-    """
+    """Ask before a real robot may move."""
     print(
         f"This program will release the motion service of the G1 on {interface}, which "
         "lets a standing robot fall, and control its motors. The robot must hang in "

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from solo.cli import Verb
-from solo.cli.checks import (
-    check_picture_path,
-    check_robot,
-    say_loading,
-)
+from solo.cli.checks import check_picture_path, check_robot, say_loading
 from solo.errors import SoloError, check_number
 from solo.files import written_aside
 from solo.runs.folder import check_policy
@@ -41,16 +37,11 @@ class EvalOptions(Verb):
     OpenGL is available; does not affect results."""
 
     def check(self, *policies: str) -> None:
-        """Refuse values out of range and missing files.
-
-        Raises:
-            SoloError: An option is not usable.
-        """
+        """Refuse values out of range and missing files."""
         check_robot(self.robot)
         for name in policies:
             check_policy(name)
         check_number("num_envs", self.num_envs, 1)
-        check_number("seed", self.seed, 0)
         check_number("failures", self.failures, 0)
 
     def run_one(self, protocol: Protocol, policy: str) -> dict[str, Any]:
@@ -106,7 +97,6 @@ class OnPatches(EvalOptions):
     ) -> Protocol:
         """Apply the options to a protocol; ``at`` are difficulties."""
         self.check(*policies)
-        check_number("rollouts", self.rollouts, 1)
         check_number("pass_m", self.pass_m, 0.1)
         check_number("time_s", self.time_s, 0.02)
         check_number("start_m", self.start_m, 0.0, 1.0)
@@ -118,25 +108,14 @@ class OnPatches(EvalOptions):
             pass_m=self.pass_m or protocol.limits.pass_m,
             time_s=self.time_s or protocol.limits.time_s,
         )
-        for value in at:
-            check_number("difficulty", value, 0.0, 1.0)
-        check_once("terrains", self.terrains)
         return replace(
             protocol,
             seed=self.seed,
             terrains=self.terrains or protocol.terrains,
             difficulties=at or protocol.difficulties,
-            rollouts=self.rollouts or protocol.rollouts,
+            rollouts=protocol.rollouts if self.rollouts is None else self.rollouts,
             limits=limits,
             start=start,
-        )
-
-
-def check_once(option: str, names: tuple[str, ...]) -> None:
-    """Raises: SoloError: A name is given twice."""
-    if len(set(names)) != len(names):
-        raise SoloError(
-            f"--{option} names one twice: {', '.join(names)}. Name each once."
         )
 
 
@@ -313,7 +292,11 @@ class EvalRobustness(OnPatches, OnePolicy):
         from solo.evaluation.conditions import CONDITIONS, get_condition
 
         protocol = self.scaled(ROBUSTNESS, at=one(self.difficulty))
-        check_once("conditions", self.conditions)
+        if len(set(self.conditions)) != len(self.conditions):
+            raise SoloError(
+                f"--conditions names one twice: {', '.join(self.conditions)}. Name "
+                "each once."
+            )
         chosen = [get_condition(name) for name in self.conditions or CONDITIONS]
 
         from solo.cli.eval_output import finish, print_conditions, watching

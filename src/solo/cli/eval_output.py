@@ -26,7 +26,7 @@ from solo.results import (
 )
 
 if TYPE_CHECKING:
-    from solo.evaluation.protocols import Cell, Protocol
+    from solo.evaluation.protocols import EvalCell, Protocol
 
 _MEASURES = (
     ("vel err", "velocity_error", 1.0, 2),
@@ -54,7 +54,7 @@ class Watcher:
         """Prefix the names of the following jobs, e.g. with a condition."""
         self._part = f"{name} "
 
-    def on_rollout(self, cell: Cell, rollout: Rollout) -> None:
+    def on_rollout(self, cell: EvalCell, rollout: Rollout) -> None:
         """Show how many rollouts of the current job have succeeded so far.
 
         If a robot restarts on the route, only its first walk counts.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from solo.cli.checks import check_picture_path
 from solo.cli.eval import OnePolicy
-from solo.errors import SoloError, check_number
+from solo.errors import SoloError, check_number, unknown_name
 from solo.files import written_aside
 
 if TYPE_CHECKING:
@@ -45,19 +45,16 @@ class OnStrips(OnePolicy):
         """Write the picture, if requested."""
         if self.picture is None:
             return
-        from solo.envs.obstacle import ObstacleCfg
         from solo.pictures.terrains import draw_strips
 
-        length_m, _, height_m = ObstacleCfg().size_m
         with written_aside(self.picture) as unfinished:
-            draw_strips(strips, unfinished, (length_m, height_m))
+            draw_strips(strips, unfinished)
         print(f"Wrote {self.picture}")
 
     def run_strips(self, protocol: StripProtocol, rollouts: int) -> dict[str, Any]:
         """Evaluate on strips of the catalogue."""
         from solo.terrains.strips.catalogue import get_strip
 
-        check_number("rollouts", rollouts, 1)
         scale = self.difficulty_scale
         protocol = replace(
             protocol, seed=self.seed, rollouts=rollouts, difficulties=(scale,)
@@ -83,12 +80,9 @@ class EvalIsolated(OnStrips):
 
         from solo.evaluation.strips import ISOLATED
 
-        unknown = [name for name in self.terrains if name not in ISOLATED.terrains]
-        if unknown or len(set(self.terrains)) != len(self.terrains):
-            raise SoloError(
-                f"--terrains is {' '.join(self.terrains)}; allowed are "
-                f"{', '.join(ISOLATED.terrains)}, each once."
-            )
+        for name in self.terrains:  # The course is a strip, too.
+            if name not in ISOLATED.terrains:
+                raise unknown_name("terrain", name, ISOLATED.terrains, "Choose these.")
         terrains = self.terrains or ISOLATED.terrains
         return self.run_strips(replace(ISOLATED, terrains=terrains), self.rollouts)
 

@@ -32,13 +32,13 @@ class Export(Verb):
         checkpoint = find_checkpoint(self.checkpoint)
         say_loading()
 
-        from solo.envs.locomotion_env_cfg import make_command
+        from solo.envs.locomotion_env_cfg import training_command
         from solo.export.metadata import ExportRecord
         from solo.export.write import export_bundle
         from solo.robots import get_robot
         from solo.runs import open_run
 
-        run, ranges = open_run(checkpoint), make_command().ranges
+        run, ranges = open_run(checkpoint), training_command().ranges
         networks = run.networks
         if networks.student is None or networks.reconstructor is None:
             raise SoloError(

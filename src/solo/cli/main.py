@@ -301,12 +301,7 @@ OUTPUTS = ("json", "output", "resume", "picture", "log", "faults")
 
 
 def check_outputs(command: Verb) -> None:
-    """Refuse an impossible or harmful result path before the work, not after it.
-
-    Raises:
-        SoloError: The result has no folder, or something would be overwritten that the
-            verb reads or writes otherwise.
-    """
+    """Refuse an impossible or harmful result path before the work, not after it."""
     path = command.json
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise SoloError(

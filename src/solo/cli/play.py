@@ -12,12 +12,7 @@ from tyro.conf import Positional, arg
 from solo import names
 from solo.bundles import SHIPPED, SHIPPED_DIFFICULTY, SHIPPED_TEACHER
 from solo.cli import Verb, print_table
-from solo.cli.checks import (
-    MAX_PORT,
-    check_picture_path,
-    make_folder,
-    say_loading,
-)
+from solo.cli.checks import MAX_PORT, check_picture_path, make_folder, say_loading
 from solo.errors import SoloError, check_number
 from solo.runs.folder import check_policy
 from solo.viewer.ground import COURSE, TRAINING, check_terrain
@@ -52,12 +47,8 @@ class WalkOptions(Verb):
     """Port of the page; the next free one if it is in use."""
 
     def check(self) -> None:
-        """Refuse what cannot be watched, and where.
-
-        Raises:
-            SoloError: It is no policy or no terrain, or a number is out of range.
-        """
-        if self.policy in names.TASKS:
+        """Refuse what cannot be watched, and where."""
+        if self.policy.startswith("Solo-"):
             raise SoloError(
                 f"{self.policy!r} is a task, not a policy. Give an agent "
                 f"({', '.join(names.AGENTS)}), a run, a checkpoint, a bundle, "

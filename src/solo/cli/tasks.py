@@ -12,7 +12,6 @@ from solo.cli.checks import say_loading
 
 if TYPE_CHECKING:
     from mjlab.envs import ManagerBasedRlEnvCfg
-    from mjlab.managers.observation_manager import ObservationTermCfg
 
 PURPOSES = {
     "teacher": "Stage 1, PPO with a motion prior; true map and velocity.",
@@ -20,16 +19,6 @@ PURPOSES = {
     "perceptive": "Stage 3, map and velocity come from depth images.",
 }
 """Stage to what it is for."""
-
-Shape = tuple[int, ...]
-
-_VECTORS = {
-    "base_ang_vel": 3,
-    "base_lin_vel": 3,
-    "projected_gravity": 3,
-    "generated_commands": 3,
-}
-"""Function of an observation term to its length, where that is fixed."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +37,8 @@ class Tasks(Verb):
         table.columns[1].no_wrap = True
         for task, stage in TASKS.items():
             cfg = load_env_cfg(task)
-            shapes = group_shapes(cfg)
-            lines = [f"{name} {_in_words(shape)}" for name, shape in shapes.items()]
-            rewards = len(cfg.rewards)
+            shapes, rewards = group_shapes(cfg), len(cfg.rewards)
+            lines = [f"{n} {'x'.join(map(str, shape))}" for n, shape in shapes.items()]
             about = f"[bold]{task}[/bold]\n{stage}: {PURPOSES[stage]}"
             table.add_row(about, "\n".join(lines), str(rewards), end_section=True)
             tasks.append(
@@ -66,48 +54,15 @@ class Tasks(Verb):
         return {"tasks": tasks}
 
 
-def group_shapes(cfg: ManagerBasedRlEnvCfg) -> dict[str, Shape | None]:
-    """Shape of each observation group, without the environment dimension.
+def group_shapes(cfg: ManagerBasedRlEnvCfg) -> dict[str, Any]:
+    """Shape of each observation group, of an environment built on flat ground."""
+    from solo.envs.grid_terrain import GridTerrainCfg
+    from solo.envs.make import make_env
+    from solo.terrains.scene import TerrainSceneCfg
 
-    Derived from the configuration, because building an environment takes seconds. None
-    if the group has a term unknown here.
-    """
-    shapes: dict[str, Shape | None] = {}
-    for name, group in cfg.observations.items():
-        parts = [_term_shape(term, cfg) for term in group.terms.values()]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or (
-            len(parts) > 1 and any(len(p) > 1 for p in known)
-        ):
-            shapes[name] = None
-            continue
-        shape = known[0] if len(known) == 1 else (sum(part[0] for part in known),)
-        frames = group.history_length or 0
-        shapes[name] = (frames, *shape) if frames else shape
+    cfg.scene.num_envs = 1
+    cfg.scene.terrain = GridTerrainCfg(scene=TerrainSceneCfg(("flat",), num_levels=1))
+    env = make_env(cfg)
+    shapes = dict(env.observation_manager.group_obs_dim)
+    env.close()
     return shapes
-
-
-def _term_shape(term: ObservationTermCfg, cfg: ManagerBasedRlEnvCfg) -> Shape | None:
-    name, params = getattr(term.func, "__name__", ""), term.params
-    if name in _VECTORS:
-        return (_VECTORS[name],)
-    if name in ("joint_pos_rel", "joint_vel_rel"):
-        return (len(params["asset_cfg"].joint_names),)
-    if name == "last_action":
-        actions: Any = cfg.actions
-        return (sum(len(action.actuator_names) for action in actions.values()),)
-    if name == "height_map":
-        return params["cfg"].cells
-    if name == "depth_images":
-        sensor = params["cfg"]
-        camera = sensor.camera
-        return (sensor.frames, camera.output_height, camera.output_width)
-    if name in ("feet_contact", "foot_air_time"):
-        sensors: Any = {sensor.name: sensor for sensor in cfg.scene.sensors}
-        feet = len(sensors[params["sensor_name"]].primary.pattern)
-        return (3 * feet,) if name == "feet_contact" else (feet,)
-    return None
-
-
-def _in_words(shape: Shape | None) -> str:
-    return "" if shape is None else "x".join(map(str, shape))

@@ -169,9 +169,6 @@ class GridTerrain(TerrainEntity):
 
     cfg: GridTerrainCfg
 
-    def __init__(self, cfg: GridTerrainCfg, device: str) -> None:
-        super().__init__(cfg, device)
-
     @property
     def terrain_scene(self) -> TerrainScene:
         """The generated scene with its origins and difficulties."""

@@ -30,7 +30,6 @@ from solo.envs.grid_terrain import GridTerrainCfg
 from solo.envs.names import BODY_CONTACT, COMMAND, FALL, FEET_CONTACT
 from solo.envs.observations_cfg import Stage, make_observations
 from solo.envs.rewards_cfg import make_rewards
-from solo.errors import unknown_name
 from solo.robots.build import make_entity_cfg
 from solo.robots.robot_cfg import RobotCfg
 from solo.sensors.depth.cfg import DepthSensorCfg
@@ -93,7 +92,7 @@ def make_locomotion_env_cfg(
             )
         },
         observations=make_observations(robot, stage, depth),
-        commands={COMMAND: make_command("training")},
+        commands={COMMAND: training_command()},
         rewards=make_rewards(robot),
         terminations=_terminations(robot),
         events=make_events(robot),
@@ -191,18 +190,7 @@ def _terminations(robot: RobotCfg) -> dict[str, TerminationTermCfg]:
     }
 
 
-def make_command(name: str = "training") -> UniformVelocityCommandCfg:
-    """A command distribution by name, see `COMMANDS`.
-
-    Raises:
-        SoloError: There is no distribution of that name.
-    """
-    if name not in COMMANDS:
-        raise unknown_name("command", name, COMMANDS, "Choose one of these.")
-    return COMMANDS[name]()
-
-
-def _training() -> UniformVelocityCommandCfg:
+def training_command() -> UniformVelocityCommandCfg:
     """All directions, with a heading to turn to.
 
     Not stated in the paper; ranges chosen to hold those of its evaluation, with
@@ -225,7 +213,7 @@ def _training() -> UniformVelocityCommandCfg:
     )
 
 
-def _stress() -> UniformVelocityCommandCfg:
+def stress_command() -> UniformVelocityCommandCfg:
     """Straight ahead along +x at a constant speed (paper, stress test)."""
     return UniformVelocityCommandCfg(
         entity_name="robot",
@@ -240,7 +228,3 @@ def _stress() -> UniformVelocityCommandCfg:
             heading=(0.0, 0.0),
         ),
     )
-
-
-COMMANDS = {"training": _training, "stress": _stress}
-"""Name to a function that makes the configuration."""

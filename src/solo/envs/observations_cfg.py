@@ -48,23 +48,14 @@ reconstructor's estimates and its ``proprioception`` is the last frame of the wi
 BLURRED_VELOCITY = "blurred_velocity"
 """A group that some trainings of students have in the place of ``base_velocity``."""
 
-DEPLOYABLE_GROUPS = ("proprioception", "proprioception_window", "depth")
-"""Groups that a real robot can measure; nothing privileged may be in them."""
-
-PRIVILEGED_TERMS = ("base_lin_vel", "height_map", "feet_contact", "feet_air_time")
-"""Terms that a real robot cannot measure."""
-
 
 def make_observations(
     robot: RobotCfg, stage: Stage, depth: DepthSensorCfg | None = None
 ) -> dict[str, ObservationGroupCfg]:
     """The groups of a stage.
 
-    Args:
-        robot: The robot.
-        stage: "teacher" has no noisy group; "student" adds noisy proprioception;
-            "perceptive" adds depth images and the window of proprioception instead.
-        depth: Camera, corruption and history of the perceptive stage.
+    Teachers have no noisy group; students get noisy proprioception; the perceptive
+    stage has depth images and the window of proprioception instead.
     """
     groups = {
         "teacher_proprioception": ObservationGroupCfg(terms=_proprioception(robot)),
@@ -103,11 +94,7 @@ def make_observations(
 
 
 def make_blurred_velocity(std: float) -> ObservationGroupCfg:
-    """The group with a velocity that is not quite right; see `mdp.blurred_velocity`.
-
-    Args:
-        std: Standard deviation of the error along each axis, m/s.
-    """
+    """The group of `mdp.blurred_velocity`; ``std`` is along each axis, m/s."""
     terms = {"base_lin_vel": _term(mdp.blurred_velocity, std=std)}
     return ObservationGroupCfg(terms=terms)
 

@@ -21,7 +21,7 @@ from mjlab.managers.event_manager import EventTermCfg
 from mjlab.sensor import ContactSensorCfg, SensorCfg
 from mjlab.utils.lab_api.math import matrix_from_quat
 
-from solo.envs.grid_terrain import GridTerrain
+from solo.envs.grid_terrain import grid_terrain
 from solo.envs.names import BODY_CONTACT, FEET_CONTACT
 from solo.errors import SoloError
 from solo.sensors.height_map import Boxes
@@ -78,10 +78,6 @@ def add_obstacle(cfg: ManagerBasedRlEnvCfg, obstacle: ObstacleCfg) -> None:
 
     Contact sensors of the robot count the box like the ground: a foot on the box is a
     foot that stands.
-
-    Args:
-        cfg: The environment's configuration; changed in place.
-        obstacle: The box.
     """
     if OBSTACLE in cfg.scene.entities:
         raise SoloError("The environment has an obstacle already; add it once.")
@@ -127,21 +123,14 @@ def place_obstacle(
     position_w: torch.Tensor,
     yaw: torch.Tensor,
 ) -> None:
-    """Put the box down, upright and at rest.
+    """Put the box down, upright and at rest, in some environments [N] or all.
 
-    Poses that are derived from the state follow with the next ``env.sim.forward()``,
-    which ``env.reset`` and ``env.step`` call.
-
-    Args:
-        env: An environment with an obstacle.
-        env_ids: Environments [N]; None for all.
-        position_w: Where the centre of the bottom face is to be [N, 3], world, metres;
-            so z is the height of the ground there.
-        yaw: Direction of the box's x axis [N], radians.
+    ``position_w`` [N, 3] is where the centre of the bottom face is to be, so z is the
+    height of the ground there; ``yaw`` [N] is the direction of the box's x axis. Poses
+    that are derived from the state follow with the next ``env.sim.forward()``, which
+    ``env.reset`` and ``env.step`` call.
     """
     entity = _find(env)
-    if entity is None:
-        raise SoloError("The environment has no obstacle; call add_obstacle first.")
     if not isinstance(env.sim, NativeSimulation):
         raise SoloError(
             "The environment runs on MuJoCo Warp, whose contacts of boxes with height "
@@ -157,15 +146,13 @@ def place_obstacle(
 
 def obstacle_pose(env: ManagerBasedRlEnv) -> tuple[torch.Tensor, torch.Tensor]:
     """Centre of the box [B, 3], world, metres, and its orientation [B, 4], wxyz."""
-    entity = _find(env)
-    if entity is None:
-        raise SoloError("The environment has no obstacle; call add_obstacle first.")
-    return entity.data.root_link_pos_w, entity.data.root_link_quat_w
+    data = _find(env).data
+    return data.root_link_pos_w, data.root_link_quat_w
 
 
 def obstacle_boxes(env: ManagerBasedRlEnv) -> Boxes | None:
     """The box as sensors see it; None if the environment has no obstacle."""
-    if _find(env) is None:
+    if OBSTACLE not in env.scene.entities:
         return None
     pos_w, quat_w = obstacle_pose(env)
     return Boxes(
@@ -182,13 +169,7 @@ def half_extents(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 def park_obstacle(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
     """Put the box on the ground at a corner of the terrain, out of the way."""
-    terrain = env.scene.terrain
-    if not isinstance(terrain, GridTerrain):
-        raise SoloError(
-            f"The terrain is a {type(terrain).__name__}; an obstacle is parked on the "
-            f"border of a GridTerrain. Remove the event {PARK!r} and place it yourself."
-        )
-    grid = terrain.grid
+    grid = grid_terrain(env).grid
     reach_m = float(half_extents(env)[:2].norm())
     cells = int(2.0 * reach_m / grid.cell_m) + 2
     height_m = float(grid.units[:cells, :cells].max()) * grid.unit_m
@@ -200,8 +181,10 @@ def park_obstacle(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
     )
 
 
-def _find(env: ManagerBasedRlEnv) -> Entity | None:
-    return env.scene.entities.get(OBSTACLE)
+def _find(env: ManagerBasedRlEnv) -> Entity:
+    if OBSTACLE not in env.scene.entities:
+        raise SoloError("The environment has no obstacle; call add_obstacle first.")
+    return env.scene.entities[OBSTACLE]
 
 
 def _count_all_contacts(sensor: SensorCfg) -> SensorCfg:

@@ -1,14 +1,13 @@
 """The paper's reward table: every row with its name and weight.
 
 Formulas are in `solo.envs.mdp.rewards`. A profile may add terms and let weights change
-with the samples; `describe_weights` tells the weights of any configuration.
+with the samples; ``docs/metrics.md`` has them all.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.envs import mdp as mjlab_mdp
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
@@ -72,21 +71,6 @@ def make_rewards(robot: RobotCfg) -> dict[str, RewardTermCfg]:
             **on_feet,
         ),
     }
-
-
-def describe_weights(cfg: ManagerBasedRlEnvCfg) -> dict[str, str]:
-    """Each term's weight per second, and how curricula change it over the training."""
-    weights = {name: f"{term.weight:g}" for name, term in cfg.rewards.items()}
-    for curriculum in cfg.curriculum.values():
-        if curriculum.func is not mdp.ease_in:
-            continue
-        millions = curriculum.params["env_steps"] / 1e6
-        for path, start in curriculum.params["start"].items():
-            kind, _, name = path.partition("/")
-            if kind == "reward":
-                change = f"{start:g} to {weights[name]} in {millions:g} M samples"
-                weights[name] = change
-    return weights
 
 
 def footprint(foot: FootCfg) -> HeightMapCfg:

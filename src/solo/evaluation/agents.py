@@ -108,8 +108,11 @@ class StandPolicy(Policy):
         self._root = entity.indexing.root_body_id
         self._feet, _ = entity.find_sites([foot.site for foot in robot.feet])
         self._torso, _ = entity.find_bodies(robot.torso_body)
-        self._scale = _action_scale(env)
-        names = _action_term(env).target_names
+        term = env.action_manager.get_term("joint_pos")
+        assert isinstance(term, JointPositionAction)
+        names = term.target_names
+        self._scale = torch.ones_like(term.raw_action) * term.scale
+        """Radians per unit of action, [B, joints]."""
 
         def ids(patterns: tuple[str, ...]) -> list[int]:
             found = robot.find_joints(patterns)
@@ -155,23 +158,6 @@ class StandPolicy(Policy):
         offsets[:, self._waist_pitch] = cfg.waist_gain * up_torso[:, :1]
         offsets[:, self._waist_roll] = -cfg.waist_gain * up_torso[:, 1:2]
         return offsets / self._scale, {}
-
-
-def _action_term(env: ManagerBasedRlEnv) -> JointPositionAction:
-    """The one term that commands the joints."""
-    terms = [env.action_manager.get_term(n) for n in env.action_manager.active_terms]
-    if len(terms) != 1 or not isinstance(terms[0], JointPositionAction):
-        raise TypeError(
-            f"Action terms are {[type(term).__name__ for term in terms]}; the standing "
-            "agent needs exactly one JointPositionAction."
-        )
-    return terms[0]
-
-
-def _action_scale(env: ManagerBasedRlEnv) -> torch.Tensor:
-    """Radians per unit of action, [B, joints]."""
-    term = _action_term(env)
-    return torch.ones_like(term.raw_action) * term.scale
 
 
 AGENTS: dict[str, Callable[[ManagerBasedRlEnv, RobotCfg], Policy]] = {

@@ -36,18 +36,11 @@ def evaluate_levels(
     folder: Path,
     **settings: Any,
 ) -> Levels:
-    """Evaluate one or two sets of policies.
+    """Evaluate one or two sets of policies, each with one policy per seed.
 
-    Args:
-        protocol: `LEVELS`, or part of it.
-        first: Policies, one per seed.
-        second: None, or as many others in the same order of seeds.
-        folder: Each policy gets a folder in it.
-        **settings: Further arguments of `evaluate`.
-
-    Returns:
-        For each policy of ``first`` and ``second`` what `evaluate` returns, without
-        single rollouts, and the ``aggregates``; if there are two sets, ``paired``.
+    Each policy gets a folder in ``folder``; further settings are those of `evaluate`.
+    The result has no single rollouts. If there are two sets, their differences are
+    taken pair by pair.
 
     Raises:
         SoloError: The sets cannot be paired, or see `evaluate`.
@@ -97,16 +90,9 @@ def evaluate_robustness(
 ) -> Robustness:
     """Evaluate a policy under conditions; finished jobs found on disk are kept.
 
-    Args:
-        protocol: What to run under each condition, with the same starts.
-        source: The policy. Without a camera it is spared what is done to depth.
-        folder: Each condition gets a folder in it.
-        conditions: Which ones; the nominal one is always run, and first.
-        on_condition: Called when one begins.
-        **settings: Further arguments of `evaluate`.
-
-    Returns:
-        Protocol, policy and versions, and a row per condition; see `describe_row`.
+    The nominal condition is always run, and first. A policy without a camera is spared
+    what is done to depth. Each condition gets a folder in ``folder``, and the same
+    starts; further settings are those of `evaluate`.
 
     Raises:
         SoloError: See `evaluate`.

@@ -18,7 +18,7 @@ import torch
 
 from solo.envs.events_cfg import PUSH, make_events
 from solo.errors import unknown_name
-from solo.evaluation.protocols import Cell, Protocol, Range, Start
+from solo.evaluation.protocols import EvalCell, Protocol, Range, Start
 from solo.evaluation.rollout import LANES, PolicySource, StepReport
 from solo.evaluation.sim_env import SimEnv, make_sim_env
 from solo.reconstruction.perceiver import DEPTH
@@ -170,7 +170,7 @@ class ConditionEnv:
 def make_condition_env(
     source: PolicySource,
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int,
     num_threads: int | None = None,
     condition: Condition | None = None,

@@ -16,7 +16,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from solo.errors import SoloError
 from solo.evaluation.conditions import Condition, make_condition_env
 from solo.evaluation.failures import NUM_FAILURES, RecordedEnv, write_failures
 from solo.evaluation.metrics import summarise, summarise_rollouts
-from solo.evaluation.protocols import Cell, OnStep, Protocol, Wave
+from solo.evaluation.protocols import EvalCell, OnStep, Protocol, Wave
 from solo.evaluation.rollout import (
     LANES,
     Policy,
@@ -40,7 +40,7 @@ from solo.sim.threads import stepping_threads
 
 CONFIG, CELLS = "config.json", "cells"
 
-OnRollout = Callable[[Cell, Rollout], None]
+OnRollout = Callable[[EvalCell, Rollout], None]
 """Called with each rollout that has ended, and its job."""
 OnJob = Callable[[Job, bool], None]
 """Called with the result of each job, and whether it was run now."""
@@ -107,7 +107,7 @@ def evaluate(
 def run_cell(
     protocol: Protocol,
     source: PolicySource,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int = NUM_SLOTS,
     num_threads: int | None = None,
     on_rollout: OnRollout = lambda cell, rollout: None,
@@ -124,7 +124,8 @@ def run_cell(
     watch = protocol.watch(cell)
     with stepping_threads():
         env = make_condition_env(source, protocol, cell, slots, num_threads, condition)
-        recorded = RecordedEnv(env, num_failures if folder is not None else 0)
+        num_kept = num_failures if folder is not None else 0
+        recorded = RecordedEnv(env, source.robot.name, num_kept)
 
         def on_end(rollout: Rollout) -> None:
             recorded.on_end(rollout)
@@ -141,9 +142,10 @@ def run_cell(
             env.close()
     failures: Sequence[str] = ()
     if folder is not None:
-        kept, name = recorded.failures.values(), source.robot.name
-        failures = write_failures(folder, cell, kept, name)
+        failures = write_failures(folder, cell, recorded.failures.values())
     rollouts = [rollout for _, rollout in waves[0]]
+    if not protocol.records_landings:
+        rollouts = [replace(rollout, landings=()) for rollout in rollouts]
     wall_time_s = time.perf_counter() - started
     job = describe_job(cell, rollouts, env_steps, wall_time_s, failures)
     return protocol.describe_job(job, cell, waves, watch)
@@ -151,7 +153,7 @@ def run_cell(
 
 def run_waves(
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     env: RolloutEnv,
     policy: Policy,
     num_joints: int,
@@ -172,25 +174,17 @@ def run_waves(
     return waves
 
 
-_SHARED = {field.name for field in fields(Cell)}
+_SHARED = {field.name for field in fields(EvalCell)}
 
 
 def describe_job(
-    cell: Cell,
+    cell: EvalCell,
     rollouts: Sequence[Rollout],
     env_steps: int,
     wall_time_s: float,
     failures: Sequence[str] = (),
 ) -> Job:
-    """The result of one job.
-
-    Args:
-        cell: The job.
-        rollouts: All of its rollouts.
-        env_steps: Control steps of all slots, those that waited included.
-        wall_time_s: How long it took.
-        failures: Recordings.
-    """
+    """The result of one job; its steps are those of all slots, waiting or not."""
     setting = asdict(cell)
     shared = {key: setting.pop(key) for key in _SHARED}
     return Job(
@@ -254,7 +248,7 @@ def open_results(folder: Path, config: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def read_job(folder: Path, cell: Cell, rollouts: int) -> Job | None:
+def read_job(folder: Path, cell: EvalCell, rollouts: int) -> Job | None:
     """The result of a job, or None if it is not done.
 
     Raises:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,13 @@ import torch
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes
 from solo.evaluation.conditions import ConditionEnv
-from solo.evaluation.protocols import Cell, Start
+from solo.evaluation.protocols import EvalCell, Start
 from solo.evaluation.rollout import StepReport
 from solo.evaluation.sim_env import SimEnv
-from solo.files import written_aside
 from solo.gl import NoGraphicsError, has_gl
+from solo.pictures.failures import Failure, write_pictures, write_recording
 from solo.results import Outcome, Rollout
-from solo.terrains.strips.strip import Cutout, cut_out
+from solo.terrains.strips.strip import cut_out
 
 JobEnv = SimEnv | ConditionEnv
 """An environment of a job."""
@@ -47,40 +46,13 @@ REACH_M = 4.0
 _NO_BOXES = np.zeros((0, 3))
 
 
-@dataclass(frozen=True, eq=False)
-class Failure:
-    """How a rollout came to its end."""
-
-    index: int
-    """Number of the rollout within its job."""
-    walk: int
-    """How often that rollout had begun before: 0, but for robots of the route that
-    start again after an incident."""
-    outcome: Outcome
-    origin_m: np.ndarray
-    """Origin of the patch or leg that it ended on, world frame, [3]."""
-    qpos: np.ndarray
-    """States, the last one that of the end, [T, nq]: the robot's, then the obstacle's
-    pose where there is one."""
-    time_s: np.ndarray
-    """Time since the start of the rollout, [T]."""
-    ground: Cutout
-    """Where it happened."""
-    boxes_m: np.ndarray
-    """Full extents of the obstacle, [1, 3], or [0, 3] where there is none."""
-
-
 class RecordedEnv:
     """An environment that remembers; see `solo.evaluation.rollout.RolloutEnv`."""
 
-    def __init__(self, inner: JobEnv, num_failures: int = NUM_FAILURES) -> None:
-        """Wrap an environment.
-
-        Args:
-            inner: The environment.
-            num_failures: How many failures to keep.
-        """
-        self._inner, self._num_failures = inner, num_failures
+    def __init__(
+        self, inner: JobEnv, robot: str, num_failures: int = NUM_FAILURES
+    ) -> None:
+        self._inner, self._robot, self._num_failures = inner, robot, num_failures
         self.num_slots, self.lanes = inner.num_slots, inner.lanes
         self.step_s, self.half_patch_m = inner.step_s, inner.half_patch_m
         self.failures: dict[tuple[int, int], Failure] = {}
@@ -135,6 +107,7 @@ class RecordedEnv:
         scene, boxes = grid_terrain(env).terrain_scene, obstacle_boxes(env)
         walk = self._begun[rollout.index] - 1
         self.failures[walk, rollout.index] = Failure(
+            robot=self._robot,
             index=rollout.index,
             walk=walk,
             outcome=rollout.outcome,
@@ -155,48 +128,21 @@ class RecordedEnv:
 
 
 def write_failures(
-    folder: Path, cell: Cell, failures: Iterable[Failure], robot: str
+    folder: Path, cell: EvalCell, failures: Iterable[Failure]
 ) -> list[str]:
     """Write recordings of a job, with pictures and a video of each where there is GL.
 
     A recording is ``failures/JOB-INDEX.npz``, with ``-WALK`` behind it for a walk that
-    is not the first one. It has ``robot``, the fields of `Failure`, and in place of
-    its ground ``units`` int16 [X, Y], ``unit_m``, ``cell_m``, ``corner_xy_m``
-    and ``families`` [X].
-
-    Args:
-        folder: Folder of the evaluation.
-        cell: The job.
-        failures: What was recorded.
-        robot: Name of the robot.
-
-    Returns:
-        Names of the recordings, relative to the folder.
+    is not the first one. Returns their names, relative to the folder of the evaluation.
     """
     paths = []
     for failure in sorted(failures, key=lambda f: (f.walk, f.index)):
         suffix = f"-{failure.walk}" if failure.walk else ""
         path = folder / FOLDER / f"{cell.name}-{failure.index}{suffix}.npz"
         path.parent.mkdir(exist_ok=True)
-        values = {k: v for k, v in vars(failure).items() if k != "ground"}
-        values |= {"outcome": failure.outcome.value, "robot": robot}
-        grid = failure.ground.grid
-        values |= {
-            k: getattr(grid, k) for k in ("units", "unit_m", "cell_m", "corner_xy_m")
-        }
-        values |= {"families": failure.ground.families}
-        with written_aside(path) as unfinished:
-            np.savez_compressed(unfinished, **values)
+        write_recording(path, failure)
         paths.append(path)
-    _draw(paths)
+    if has_gl():
+        with suppress(NoGraphicsError):
+            write_pictures(paths)
     return [f"{FOLDER}/{path.name}" for path in paths]
-
-
-def _draw(paths: Sequence[Path]) -> None:
-    """Write pictures beside recordings; silently none where nothing can be drawn."""
-    if not paths or not has_gl():
-        return
-    from solo.pictures.failures import write_pictures
-
-    with suppress(NoGraphicsError):
-        write_pictures(paths)

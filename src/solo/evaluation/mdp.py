@@ -66,24 +66,14 @@ def base_motion(env: ManagerBasedRlEnv, axis: int) -> torch.Tensor:
 
 
 def steer(
-    lateral_m: torch.Tensor,
-    heading: torch.Tensor,
-    forward_m_s: torch.Tensor,
+    lateral_m: torch.Tensor, heading: torch.Tensor, forward_m_s: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where to head and how fast to go, to come back to a line along +x.
+    """Speed and heading [B] to command, to come back to a line along +x.
 
     The heading is that of the point on the line `LOOK_AHEAD_M` in front: 0 on the line
-    and 45 degrees to the right when it is as far away on the left. The speed is
-    reduced by the cosine of the turn that is left to do, to 0 from 90 degrees on, so
-    sharp turns are made on the spot.
-
-    Args:
-        lateral_m: Distance from the line, positive to its left, [B].
-        heading: Where the robot looks, radians from +x, [B].
-        forward_m_s: Speed on the straight, [B].
-
-    Returns:
-        Speed [B] and heading [B] to command.
+    and 45 degrees to the right when it is as far away on the left (``lateral_m``). The
+    speed on the straight is reduced by the cosine of the turn that is left to do, to 0
+    from 90 degrees on, so sharp turns are made on the spot.
     """
     wanted = -torch.atan2(lateral_m, torch.full_like(lateral_m, LOOK_AHEAD_M))
     return forward_m_s * torch.cos(wanted - heading).clamp(min=0.0), wanted
@@ -178,15 +168,8 @@ def move(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Turn free bodies about the vertical through one point and take it to another.
 
-    Args:
-        pose: Position and orientation wxyz, [N, 7].
-        velocity: MuJoCo's: linear in the world and angular in the body, [N, 6].
-        from_w: Points, [N, 3].
-        to_w: Where the points come to lie, [N, 3].
-        yaw: Angles, [N].
-
-    Returns:
-        Pose and velocity afterwards.
+    Poses [N, 7] are position and orientation wxyz. Velocities [N, 6] are MuJoCo's:
+    linear in the world and angular in the body. Points are [N, 3], angles [N].
     """
     cos, sin = torch.cos(yaw), torch.sin(yaw)
     zero = torch.zeros_like(yaw)

@@ -19,8 +19,8 @@ from solo.results import (
     Rate,
     Rollout,
     RouteSummary,
+    RouteWalk,
     Summary,
-    Walk,
     Worst,
 )
 
@@ -113,16 +113,11 @@ def summarise_levels(jobs: Sequence[Job]) -> dict[str, Rate]:
 def paired_difference(
     first: Sequence[Mapping[str, Rate]], second: Sequence[Mapping[str, Rate]]
 ) -> dict[str, Pair]:
-    """Compare two sets of policies, pair by pair; see `summarise_levels`.
+    """Compare two sets of policies, one per seed, in the same order of seeds.
 
-    Args:
-        first: Aggregates of the first set, one per seed.
-        second: Those of the second set, in the same order of seeds.
-
-    Returns:
-        For each column mean and deviation over the seeds of both sets, and of the
-        difference second minus first, which is taken per seed; percent and percentage
-        points.
+    Takes what `summarise_levels` made of each. Returns for each column mean and
+    deviation over the seeds of both sets, and of the difference second minus first,
+    which is taken per seed; percent and percentage points.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} policies make no pairs.")
@@ -157,7 +152,7 @@ def rate_difference(first: Rate, second: Rate) -> tuple[float, float, float]:
 
 
 def summarise_route(
-    walks: Sequence[Walk],
+    walks: Sequence[RouteWalk],
     num_robots: int,
     length_m: float,
     map_errors: Mapping[int, tuple[float, int]],
@@ -165,12 +160,8 @@ def summarise_route(
 ) -> RouteSummary:
     """All numbers of the route.
 
-    Args:
-        walks: Of all stages and robots, each robot's in the order of the route.
-        num_robots: How many there were.
-        length_m: Of the route.
-        map_errors: Number of a piece of the route to sum and count of the error.
-        bin_m: Length of a piece.
+    Walks are those of all stages, each robot's in the order of the route;
+    ``map_errors`` has sum and count of the error on each piece of ``bin_m``.
     """
     robots = [
         describe_robot([walk for walk in walks if walk.robot == robot])
@@ -199,7 +190,7 @@ def summarise_route(
     )
 
 
-def describe_robot(walks: Sequence[Walk]) -> dict[str, Any]:
+def describe_robot(walks: Sequence[RouteWalk]) -> dict[str, Any]:
     """One robot: its distances without an incident, and its falls.
 
     An incident is whatever ended a walk before the end of a stage: a fall, being stuck,

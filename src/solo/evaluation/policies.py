@@ -164,14 +164,10 @@ class PerceptivePolicy(Policy):
         num_slots: int,
         run: ShareOut | None = None,
     ) -> None:
-        """Make it for a number of slots.
+        """Make it for a number of slots, a multiple of `LANES` in evaluations.
 
-        Args:
-            student: Acts.
-            reconstructor: Estimates the ground and the velocity.
-            num_slots: Number of slots; evaluations have a multiple of `LANES`.
-            run: Shares out the blocks among threads, see `shared_out`; None for one
-                after the other.
+        ``run`` shares out the blocks among threads, see `shared_out`; None: one after
+        the other.
         """
         self._run = run or (lambda work, num_items: work(0, 0, num_items))
         self._student = NetworkPolicy(student, STUDENT_GROUPS, num_slots)
@@ -241,16 +237,10 @@ def shared_out(env: ManagerBasedRlEnv) -> ShareOut | None:
 def estimate_errors(
     estimate: Outputs, height_map: torch.Tensor, velocity: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """How wrong a reconstructor is, per slot.
+    """How wrong a reconstructor is, per slot: the two `MEASURES`, each [B].
 
-    Args:
-        estimate: ``height`` [B, Y, X] and ``velocity`` [B, 3].
-        height_map: True map [B, Y, X].
-        velocity: True velocity [B, 3].
-
-    Returns:
-        ``height_map_l1_m`` [B], the mean over the map, and
-        ``reconstructed_velocity_error`` [B], the length of the difference, m/s.
+    The error of the map [B, Y, X] is the mean over its cells, that of the velocity [B,
+    3] the length of the difference, m/s.
     """
     height = (estimate["height"] - height_map).abs()
     difference = torch.linalg.vector_norm(estimate["velocity"] - velocity, dim=-1)

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solo.errors import FieldError, SoloError
+from solo.errors import FieldError, SoloError, check_number
 from solo.evaluation.metrics import NUM_LEVELS
 from solo.results import Evaluation, Job, Rollout
 from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
@@ -63,7 +63,7 @@ class LimitsCfg:
 
 
 @dataclass(frozen=True)
-class Cell:
+class EvalCell:
     """One job: one terrain at one difficulty."""
 
     terrain: str
@@ -163,17 +163,13 @@ class Protocol:
         for name in self.terrains:
             self._check_terrain(name)
         for difficulty in self.difficulties:
-            if not 0.0 <= difficulty <= 1.0:
-                raise ValueError(f"Difficulty is {difficulty}; allowed are 0 to 1.")
-        counts = (len(self.terrains), len(self.difficulties), self.rollouts)
-        if min(*counts, self.num_patches, len(self.patches_m)) < 1 or self.seed < 0:
-            raise ValueError(
-                f"Protocol {self.name!r} has {counts} terrains, difficulties and "
-                f"rollouts, {self.num_patches} patches and seed {self.seed}; at least "
-                "one of each is needed and the seed must not be negative."
-            )
-
+            check_number("difficulty", difficulty, 0.0, 1.0)
+        check_number("rollouts", self.rollouts, 1)
+        check_number("num_patches", self.num_patches, 1)
+        check_number("seed", self.seed, 0)
         names = [cell.name for cell in self.cells]
+        if not names:
+            raise SoloError(f"Protocol {self.name!r} has no job. Name a terrain.")
         if len(set(names)) != len(names):
             raise SoloError(
                 f"Protocol {self.name!r} has a job twice: {', '.join(names)}. Name "
@@ -184,11 +180,11 @@ class Protocol:
         get_variant(name)
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[EvalCell, ...]:
         """All jobs, terrain by terrain."""
         levels = self.levels or range(len(self.difficulties))
         return tuple(
-            Cell(terrain, difficulty, level, patch_m)
+            EvalCell(terrain, difficulty, level, patch_m)
             for terrain in self.terrains
             for patch_m in self.patches_m
             for level, difficulty in zip(levels, self.difficulties, strict=True)
@@ -352,7 +348,7 @@ FOOTHOLDS = FootholdProtocol(
 
 
 @dataclass(frozen=True)
-class CommandCell(Cell):
+class CommandCell(EvalCell):
     """One job: one command."""
 
     label: str
@@ -386,7 +382,7 @@ class CommandProtocol(Protocol):
     """Name and command of each job; four fifths of the ranges of training, about."""
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[EvalCell, ...]:
         """All jobs, terrain by terrain."""
         return tuple(
             CommandCell(**vars(cell), label=label, command=command)

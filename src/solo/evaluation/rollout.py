@@ -28,9 +28,6 @@ from solo.evaluation.protocols import LimitsCfg, OnStep, Start
 from solo.results import Landing, Outcome, Rollout
 from solo.robots.robot_cfg import RobotCfg
 
-COUNT, PER_LANDING = "landings_beside_holes", ("landing_over_holes", "landing_shifted")
-"""Measures of touch-downs beside holes: their number, and what is per touch-down."""
-
 LANES = 32
 """Two registers of 16 floats, the widest that CPUs have: torch's loops go in pairs."""
 
@@ -47,8 +44,8 @@ class StepReport:
     """bool [B]."""
     measures: Mapping[str, np.ndarray]
     """Name to values [B]."""
-    landings: Sequence[tuple[int, Landing]] = ()
-    """Slots and touch-downs of this step, where somebody asks for them."""
+    landings: Sequence[tuple[int, Landing]] | None = None
+    """Slots and touch-downs beside holes of this step; None on ground without holes."""
 
 
 class RolloutEnv(Protocol):
@@ -148,18 +145,9 @@ def run_rollouts(
     on_end: Callable[[Rollout], None] = lambda rollout: None,
     on_step: OnStep | None = None,
 ) -> list[Rollout]:
-    """Run all rollouts of a job to their end.
+    """Run all rollouts of a job to their end; they come in the order of their starts.
 
-    Args:
-        env: The environment.
-        policy: What acts.
-        starts: One per rollout.
-        limits: When they end.
-        on_end: Called with each rollout that has ended.
-        on_step: Called before each step, see `OnStep`.
-
-    Returns:
-        The rollouts in the order of their starts.
+    ``on_end`` is called with each rollout that has ended, ``on_step`` before each step.
     """
     queues = [deque(starts[lane :: env.lanes]) for lane in range(env.lanes)]
     running: list[Start | None] = [None] * env.num_slots
@@ -199,7 +187,7 @@ def run_rollouts(
         for name, values in {**report.measures, **seen}.items():
             # Slots that wait may hold anything; they are cleared when they begin.
             sums.setdefault(name, np.zeros(env.num_slots))[:] += values
-        for slot, landing in report.landings:
+        for slot, landing in report.landings or ():
             landings[slot].append(landing)
         outcomes = classify(
             report, steps, max_steps, limits.pass_m, env.half_patch_m, limits.survive
@@ -210,6 +198,9 @@ def run_rollouts(
             if start is None or outcome is None:
                 continue
             taken = int(steps[slot])
+            measures = {name: float(sums[name][slot]) / taken for name in sums}
+            if report.landings is not None:
+                measures |= summarise_landings(landings[slot])
             finished[start.index] = Rollout(
                 index=start.index,
                 outcome=outcome,
@@ -218,7 +209,7 @@ def run_rollouts(
                 sideways_m=float(report.position_m[slot, 1]),
                 forward_m_s=start.forward_m_s,
                 patch=start.patch,
-                measures=means({n: float(v[slot]) for n, v in sums.items()}, taken),
+                measures=measures,
                 landings=tuple(landings[slot]),
             )
             on_end(finished[start.index])
@@ -228,17 +219,13 @@ def run_rollouts(
     return [finished[start.index] for start in starts]
 
 
-def means(sums: Mapping[str, float], steps: int) -> dict[str, float]:
-    """Means over the steps of a rollout; of touch-downs, means over those.
-
-    A rollout without a touch-down beside holes has none of the latter.
-    """
-    landings = sums.get(COUNT)
-    found = {n: v / steps for n, v in sums.items() if n not in PER_LANDING}
-    if landings is not None:
-        found[COUNT] = landings
-    if landings:
-        found |= {n: sums[n] / landings for n in PER_LANDING}
+def summarise_landings(landings: Sequence[Landing]) -> dict[str, float]:
+    """Measures of a rollout's touch-downs beside holes: number, and means if any."""
+    num = len(landings)
+    found = {"landings_beside_holes": float(num)}
+    if num:
+        found["landing_over_holes"] = sum(f.over for f in landings) / num
+        found["landing_shifted"] = sum(f.shifted for f in landings) / num
     return found
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from solo.evaluation.metrics import summarise_route
 from solo.evaluation.protocols import (
-    Cell,
+    EvalCell,
     LimitsCfg,
     OnStep,
     Protocol,
@@ -29,7 +29,15 @@ from solo.evaluation.protocols import (
     Wave,
 )
 from solo.evaluation.strips import time_limit
-from solo.results import MAP_ERROR, Evaluation, Job, MapErrors, Outcome, Rollout, Walk
+from solo.results import (
+    MAP_ERROR,
+    Evaluation,
+    Job,
+    MapErrors,
+    Outcome,
+    Rollout,
+    RouteWalk,
+)
 from solo.terrains.strips.catalogue import PAD_M, draw_leg
 from solo.terrains.strips.strip import Element, StripSceneCfg
 
@@ -49,7 +57,7 @@ class RouteLeg:
 
 
 @dataclass(frozen=True)
-class RouteStage(Cell):
+class RouteStage(EvalCell):
     """One job: some legs in a row."""
 
     begin_m: float
@@ -232,10 +240,10 @@ class RouteProtocol(Protocol):
         )
 
 
-def describe_walk(stage: RouteStage, start: Start, rollout: Rollout) -> Walk:
+def describe_walk(stage: RouteStage, start: Start, rollout: Rollout) -> RouteWalk:
     """A rollout as part of the route; beyond the end of the stage nothing counts."""
     end_m = min(rollout.distance_m or 0.0, stage.length_m)
-    return Walk(
+    return RouteWalk(
         robot=rollout.index,
         stage=stage.level,
         leg=start.patch,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +13,15 @@ from mjlab.managers.event_manager import EventTermCfg
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.utils.lab_api.math import euler_xyz_from_quat
 
-from solo.envs import mdp
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.locomotion_env_cfg import (
-    make_command,
     make_locomotion_env_cfg,
     make_simulation_cfg,
+    stress_command,
 )
 from solo.envs.make import make_env
 from solo.envs.mdp.soft_voids import FootVoids
+from solo.envs.mdp.voids import foot_poses
 from solo.envs.names import COMMAND, FALL
 from solo.envs.obstacle import ObstacleCfg, add_obstacle
 from solo.evaluation.mdp import (
@@ -34,20 +33,17 @@ from solo.evaluation.mdp import (
     change_legs,
     put_obstacle,
 )
-from solo.evaluation.protocols import Cell, Protocol, Start
-from solo.evaluation.rollout import COUNT, LANES, PER_LANDING, PolicySource, StepReport
+from solo.evaluation.protocols import EvalCell, Protocol, Start
+from solo.evaluation.rollout import LANES, PolicySource, StepReport
 from solo.results import Landing
-from solo.terrains.scene import VOID_VARIANTS, TerrainSceneCfg
+from solo.robots.robot_cfg import RobotCfg
+from solo.terrains.scene import VOID_VARIANTS
 from solo.terrains.strips.strip import StripSceneCfg
 
 GAIT = ("velocity_error", "single_stance", "foot_lift")
 PENALTIES = ("feet_stumble", "foothold_grad_penalty")
-MEASURES = (*GAIT, *PENALTIES)
 """Metrics and rewards that are averaged over the steps of a rollout, without weights.
 Stance and lift tell a robot that walks from one that stands and shuffles."""
-
-LANDINGS = dict(zip((COUNT, *PER_LANDING), ("count", "over", "shifted"), strict=True))
-"""On terrain with holes: measure to what `mdp.void_landings` sums up."""
 
 MOTION = ("moved_forward", "moved_sideways", "turned")
 """Mean motion of the base, m/s and rad/s, where a protocol asks for it."""
@@ -63,7 +59,7 @@ _SOLE_M = 0.15
 def make_eval_env_cfg(
     source: PolicySource,
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int,
     num_threads: int | None = None,
 ) -> ManagerBasedRlEnvCfg:
@@ -92,7 +88,7 @@ def make_eval_env_cfg(
     for group in cfg.observations.values():
         group.enable_corruption = False
     command = LineCommandCfg if protocol.follows_line else PlannedCommandCfg
-    cfg.commands = {COMMAND: command(**vars(make_command("stress")))}
+    cfg.commands = {COMMAND: command(**vars(stress_command()))}
     cfg.events = {
         _BEGIN: EventTermCfg(
             func=put_at_start,
@@ -106,19 +102,6 @@ def make_eval_env_cfg(
         name: RewardTermCfg(func=term.func, weight=1.0, params=term.params)
         for name, term in terms.items()
     }
-    if isinstance(scene, TerrainSceneCfg) and cell.terrain in VOID_VARIANTS:
-        soles = {
-            key: terms["foothold_grad_penalty"].params[key]
-            for key in ("sensor_name", "asset_cfg", "footprint")
-        }
-        cfg.rewards |= {
-            name: RewardTermCfg(
-                func=mdp.void_landings,
-                weight=1.0,
-                params={"what": what, **deepcopy(soles)},
-            )
-            for name, what in LANDINGS.items()
-        }
     if protocol.measures_motion:
         cfg.rewards |= {
             name: RewardTermCfg(func=base_motion, weight=1.0, params={"axis": axis})
@@ -185,14 +168,9 @@ def put_at_start(
 class Footsteps:
     """Finds the touch-downs of a step beside holes."""
 
-    def __init__(self, env: ManagerBasedRlEnv, term: str) -> None:
-        """Look at an environment's feet.
-
-        Args:
-            env: The environment.
-            term: Name of a reward term `mdp.void_landings`, which knows feet and soles.
-        """
-        params: dict[str, Any] = env.reward_manager.get_term_cfg(term).params
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        # This term knows feet and soles.
+        params = env.reward_manager.get_term_cfg("foothold_grad_penalty").params
         self._env, self._terrain = env, grid_terrain(env)
         self._sensor = env.scene[params["sensor_name"]]
         self._feet = params["asset_cfg"]
@@ -202,9 +180,7 @@ class Footsteps:
     def landings(self) -> list[tuple[int, Landing]]:
         """Environment and touch-down of each foot that has just come down."""
         landed = self._sensor.compute_first_contact(self._env.step_dt)
-        data, ids = self._env.scene[self._feet.name].data, self._feet.body_ids
-        pos_w = data.body_link_pos_w[:, ids][landed]
-        quat_w = data.body_link_quat_w[:, ids][landed]
+        pos_w, quat_w = (part[landed] for part in foot_poses(self._env, self._feet))
         slots = landed.nonzero()[:, 0]
         over = self._voids.share(pos_w, quat_w)
         shifted = self._voids.shifted_share(pos_w, quat_w)
@@ -228,29 +204,21 @@ class SimEnv:
     def __init__(
         self,
         env: ManagerBasedRlEnv,
-        base_height_m: float,
-        clearance_m: float,
-        half_width_m: float | None = None,
-        track: Track | None = None,
-        feet: Footsteps | None = None,
+        robot: RobotCfg,
+        protocol: Protocol,
+        cell: EvalCell,
     ) -> None:
-        """Wrap an environment of `make_eval_env_cfg`.
-
-        Args:
-            env: The environment.
-            base_height_m: Height of the base over the ground in the default pose.
-            clearance_m: Height that robots are dropped from.
-            half_width_m: How far sideways they may get; half a patch if left out.
-            track: How patches follow each other as the legs of one way, along which
-                x then goes on.
-            feet: Finds touch-downs, if they are to be reported.
-        """
-        self.env, self._feet = env, feet
+        """Wrap the environment of a job, see `make_eval_env_cfg`."""
+        self.env = env
         self.num_slots, self.step_s = env.num_envs, env.step_dt
-        self._lift_m = base_height_m + clearance_m
+        self._lift_m = robot.base_height_m + protocol.start.clearance_m
         self._terrain = grid_terrain(env)
-        self.half_patch_m = half_width_m or self._terrain.cfg.scene.patch_m / 2
-        self._begins_m = None if track is None else track.begins_m
+        self.half_patch_m = protocol.half_width_m(cell)
+        turns = protocol.turns(cell)
+        self.track = None if turns is None else Track.of(turns)
+        """How patches follow each other, if they are the legs of one way."""
+        has_holes = cell.terrain in {*self._terrain.variant_names} & {*VOID_VARIANTS}
+        self._feet = Footsteps(env) if has_holes else None
         # mjlab copies the configuration.
         self._plan: Plan = env.event_manager.get_term_cfg(_BEGIN).params["plan"]
         command = env.command_manager.get_term(COMMAND)
@@ -288,8 +256,8 @@ class SimEnv:
         assert origins is not None
         position = env.scene["robot"].data.root_link_pos_w - origins
         position_m = position[:, :2].cpu().numpy().astype(np.float64)
-        if self._begins_m is not None:
-            position_m[:, 0] += self._begins_m[self._terrain.terrain_levels.cpu()]
+        if self.track is not None:
+            position_m[:, 0] += self.track.begins_m[self._terrain.terrain_levels.cpu()]
         manager = env.reward_manager
         # mjlab gives the values of a step for one environment at a time only.
         values = manager._step_reward.cpu().numpy().astype(np.float64)
@@ -299,7 +267,7 @@ class SimEnv:
             has_fallen=ends.get_term(FALL).cpu().numpy(),
             has_diverged=ends.get_term(_DIVERGED).cpu().numpy(),
             measures={n: values[:, i] for i, n in enumerate(manager.active_terms)},
-            landings=() if self._feet is None else self._feet.landings(),
+            landings=None if self._feet is None else self._feet.landings(),
         )
 
     def close(self) -> None:
@@ -328,20 +296,11 @@ class SimEnv:
 def make_sim_env(
     source: PolicySource,
     protocol: Protocol,
-    cell: Cell,
+    cell: EvalCell,
     num_slots: int,
     num_threads: int | None = None,
 ) -> SimEnv:
     """Build the environment of a job; the number of slots is rounded up to `LANES`."""
     num_slots = -(-num_slots // LANES) * LANES
     cfg = make_eval_env_cfg(source, protocol, cell, num_slots, num_threads)
-    turns = protocol.turns(cell)
-    env = make_env(cfg)
-    return SimEnv(
-        env,
-        source.robot.base_height_m,
-        protocol.start.clearance_m,
-        protocol.half_width_m(cell),
-        None if turns is None else Track.of(turns),
-        Footsteps(env, COUNT) if protocol.records_landings else None,
-    )
+    return SimEnv(make_env(cfg), source.robot, protocol, cell)

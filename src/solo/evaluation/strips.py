@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from solo.evaluation.protocols import Cell, LimitsCfg, OnStep, Protocol, Range, Wave
+from solo.evaluation.protocols import EvalCell, LimitsCfg, OnStep, Protocol, Range, Wave
 from solo.results import Job, Progress, Rollout
 from solo.terrains.strips.catalogue import ISOLATED as STRIPS_ALONE
 from solo.terrains.strips.catalogue import get_strip
@@ -23,7 +23,7 @@ SLACK = 2.0
 
 
 @dataclass(frozen=True)
-class StripCell(Cell):
+class StripCell(EvalCell):
     """One job: trials on one strip."""
 
     finish_m: float
@@ -135,10 +135,7 @@ def count_progress(
 
 
 ISOLATED = StripProtocol(
-    name="isolated",
-    terrains=tuple(STRIPS_ALONE),
-    difficulties=(1.0,),
-    rollouts=10,
+    name="isolated", terrains=tuple(STRIPS_ALONE), difficulties=(1.0,), rollouts=10
 )
 """Seven terrains, ten trials each (paper, table of real-world success)."""
 

@@ -20,11 +20,7 @@ from matplotlib.figure import Figure
 from solo.robots.robot_cfg import RobotCfg
 from solo.robots.view import camera_pose_w, self_view_w, standing_pose
 from solo.sensors.depth.camera import DepthCamera
-from solo.sensors.depth.cfg import (
-    CORRUPTIONS,
-    DepthCorruptionCfg,
-    SideMaskCfg,
-)
+from solo.sensors.depth.cfg import CORRUPTIONS, DepthCorruptionCfg, SideMaskCfg
 from solo.sensors.depth.corruption import DepthCorruptor, without_near_limit
 from solo.terrains.grid import HeightGrid
 from solo.terrains.scene import generate_patch
@@ -49,17 +45,9 @@ def draw_depth_picture(
     output: Path,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Render the views, corrupt them and draw a PNG file.
+    """Render the views, corrupt them and draw a PNG file, one row per terrain.
 
-    Args:
-        robot: Whose camera and links to use.
-        terrains: Names of the variants, one row each.
-        difficulty: Difficulty of all patches, in [0, 1].
-        output: File to write.
-        seed: Seed of terrain and corruption.
-
-    Returns:
-        Share of invalid pixels in each column.
+    Returns the share of invalid pixels in each column.
     """
     clean = torch.cat(
         [

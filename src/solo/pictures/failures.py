@@ -1,7 +1,6 @@
-"""Pictures of the last seconds of failed rollouts, from their recordings.
+"""The last seconds of failed rollouts as files, and pictures of them.
 
-A recording is a file of `solo.evaluation.failures`; it holds the ground around the
-motion, so no terrain is generated here.
+A recording holds the ground around the motion, so no terrain is generated here.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from solo.errors import SoloError
 from solo.files import read_npz, written_aside
 from solo.pictures.offscreen import Shot, clear_view, make_view_model, render
 from solo.pictures.video import save_mp4
+from solo.results import Outcome
 from solo.robots import get_robot
 from solo.robots.build import build_spec
 from solo.terrains.grid import HeightGrid
@@ -38,21 +38,48 @@ _AZIMUTH_DEG = 70.0
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedFailure:
-    """What a file holds of one rollout."""
+class Failure:
+    """How a rollout came to its end."""
 
-    qpos: np.ndarray
-    """States [T, nq]: the robot's, then the pose of each box."""
-    time_s: np.ndarray
-    """Time since the start of the rollout [T]."""
     robot: str
+    index: int
+    """Number of the rollout within its job."""
+    walk: int
+    """How often that rollout had begun before: 0, but for robots of the route that
+    start again after an incident."""
+    outcome: Outcome
+    origin_m: np.ndarray
+    """Origin of the patch or leg that it ended on, world frame, [3]."""
+    qpos: np.ndarray
+    """States, the last one that of the end, [T, nq]: the robot's, then the obstacle's
+    pose where there is one."""
+    time_s: np.ndarray
+    """Time since the start of the rollout, [T]."""
     ground: Cutout
+    """Where it happened."""
     boxes_m: np.ndarray
-    """Full extents of the movable boxes, [N, 3]."""
+    """Full extents of the obstacle, [1, 3], or [0, 3] where there is none."""
 
 
-def read_recording(path: Path) -> RecordedFailure:
-    """Read a file of `solo.evaluation.failures`.
+def write_recording(path: Path, failure: Failure) -> None:
+    """Write all fields to an ``.npz``; see ``docs/metrics.md``."""
+    values = {k: v for k, v in vars(failure).items() if k not in ("ground", "outcome")}
+    grid = failure.ground.grid
+    with written_aside(path) as unfinished:
+        np.savez_compressed(
+            unfinished,
+            **values,
+            outcome=failure.outcome.value,
+            families=failure.ground.families,
+            units=grid.units,
+            unit_m=grid.unit_m,
+            cell_m=grid.cell_m,
+            corner_xy_m=grid.corner_xy_m,
+        )
+
+
+def read_recording(path: Path) -> Failure:
+    """Read what `write_recording` wrote.
 
     Raises:
         SoloError: It cannot be read, or lacks something.
@@ -63,8 +90,14 @@ def read_recording(path: Path) -> RecordedFailure:
         cell_m, unit_m = float(saved["cell_m"]), float(saved["unit_m"])
         grid = HeightGrid(saved["units"], (x_m, y_m), cell_m, unit_m)
         ground = Cutout(grid, tuple(saved["families"].tolist()))
-        robot, boxes_m = str(saved["robot"]), saved["boxes_m"]
-        return RecordedFailure(saved["qpos"], saved["time_s"], robot, ground, boxes_m)
+        return Failure(
+            robot=str(saved["robot"]),
+            index=int(saved["index"]),
+            walk=int(saved["walk"]),
+            outcome=Outcome(str(saved["outcome"])),
+            ground=ground,
+            **{k: saved[k] for k in ("origin_m", "qpos", "time_s", "boxes_m")},
+        )
     except (KeyError, TypeError, ValueError, SoloError) as error:
         reason = " ".join(str(error).split())[:200]
         raise SoloError(
@@ -73,9 +106,7 @@ def read_recording(path: Path) -> RecordedFailure:
         ) from error
 
 
-def draw_failure(
-    recording: RecordedFailure, num_frames: int = NUM_FRAMES
-) -> list[np.ndarray]:
+def draw_failure(recording: Failure, num_frames: int = NUM_FRAMES) -> list[np.ndarray]:
     """Frames of the last two seconds, oldest first; uint8 [H, W, 3].
 
     Raises:
@@ -119,7 +150,7 @@ def write_pictures(paths: Sequence[Path]) -> None:
             strip.save(unfinished, format="PNG")
 
 
-def _chosen(recording: RecordedFailure, count: int) -> np.ndarray:
+def _chosen(recording: Failure, count: int) -> np.ndarray:
     """Indices of the states to draw, evenly over what is shown, the last included."""
     end_s = recording.time_s[-1]
     first = int(np.argmax(recording.time_s >= end_s - SHOWN_S - 1e-6))
@@ -127,7 +158,7 @@ def _chosen(recording: RecordedFailure, count: int) -> np.ndarray:
     return np.linspace(first, last, count).round().astype(int)
 
 
-def _shots(recording: RecordedFailure, count: int) -> list[Shot]:
+def _shots(recording: Failure, count: int) -> list[Shot]:
     """Each state from the same side, as low as the terrain allows."""
     shots, grid = [], recording.ground.grid
     for qpos in recording.qpos[_chosen(recording, count)].astype(np.float64):

@@ -43,13 +43,7 @@ class FootholdPanel:
 def draw_footholds(
     panels: Sequence[FootholdPanel], foot: FootCfg, output: Path
 ) -> None:
-    """Draw one panel per terrain into a PNG file, each sole as an outline.
-
-    Args:
-        panels: What to draw, from top to bottom.
-        foot: The sole of a foot.
-        output: File to write; an existing one is replaced.
-    """
+    """Draw one panel per terrain into a PNG file, each sole as an outline."""
     first_m = min((f.x_m for p in panels for f in p.landings), default=0.0) - _BEHIND_M
     last_m = max(panel.end_m for panel in panels) + _BEHIND_M
     size = (_INCH_PER_M * (last_m - first_m) + 1.5, _PANEL_HEIGHT * len(panels))

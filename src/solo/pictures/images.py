@@ -33,16 +33,7 @@ def colour(values: np.ndarray, limits: tuple[float, float], colours: str) -> np.
 
 
 def depth_image(depth_m: np.ndarray, camera: DepthCameraCfg, width: int) -> np.ndarray:
-    """A depth image with the raw stream's proportions; black where there is no depth.
-
-    Args:
-        depth_m: Metres along the optical axis [H, W], 0 = invalid.
-        camera: Where it comes from.
-        width: Columns of the result.
-
-    Returns:
-        Image uint8 [height, width, 3].
-    """
+    """An image [H, W], metres, in the raw stream's proportions; black where it is 0."""
     limits = (camera.min_range_m, camera.max_range_m)
     pixels = colour(depth_m, limits, DEPTH_COLOURS)
     pixels[depth_m <= 0.0] = 0
@@ -66,14 +57,8 @@ def height_image(
 ) -> np.ndarray:
     """The height map from above: ahead is up, left is left, a triangle is the robot.
 
-    Args:
-        map_m: Ground relative to the base [Y, X], metres.
-        cfg: The map's window.
-        base_height_m: Height of the base of a standing robot.
-        cell_px: Pixels along the edge of a cell.
-
-    Returns:
-        Image uint8 [X * cell_px, Y * cell_px, 3].
+    The map [Y, X] is relative to the base, which stands ``base_height_m`` high; its
+    cells become squares of ``cell_px``.
     """
     return map_image(height_colours(map_m, base_height_m), cfg, cell_px)
 
@@ -208,12 +193,10 @@ def attention_colours(perception: Perception) -> np.ndarray:
 def cell_points_w(
     map_m: np.ndarray, centres_h: np.ndarray, qpos: np.ndarray
 ) -> np.ndarray:
-    """Where the cells of a height map are in the world, [Y, X, 3].
+    """Where the cells of a height map [Y, X] are in the world, [Y, X, 3].
 
-    Args:
-        map_m: Ground relative to the base, [Y, X].
-        centres_h: Cells ahead and to the left of the base, [Y, X, 2].
-        qpos: Begins with the base: position and orientation wxyz.
+    ``centres_h`` are the cells' places ahead and to the left of the base, whose
+    position and orientation wxyz ``qpos`` begins with.
     """
     px, py, pz, w, x, y, z = qpos[:7]
     yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))

@@ -29,7 +29,7 @@ _AWAY_M = -100.0
 
 
 @dataclass(frozen=True)
-class View:
+class Viewpoint:
     """Where a camera stands: on a sphere around what it looks at."""
 
     lookat_m: tuple[float, float, float]
@@ -48,7 +48,7 @@ class Shot:
 
     qpos: np.ndarray
     """States of the robots in it, [R, nq]."""
-    view: View
+    view: Viewpoint
     """From where."""
 
 
@@ -73,12 +73,9 @@ def body_qpos(robot: RobotCfg, qpos: np.ndarray) -> np.ndarray:
 def make_view_model(
     spec: mujoco.MjSpec, terrain: TerrainScene, size_px: tuple[int, int]
 ) -> mujoco.MjModel:
-    """Compile a model for pictures: light terrain meshes, daylight and sky.
+    """A simulation's model for pictures: light terrain meshes, daylight and sky.
 
-    Args:
-        spec: The model of the simulation; it is not changed.
-        terrain: The terrain in it.
-        size_px: Width and height of the largest picture.
+    ``size_px`` is width and height of the largest picture.
     """
     spec = spec.copy()
     replace_terrain(spec, terrain)
@@ -99,16 +96,7 @@ def render(
     size_px: tuple[int, int],
     shadows: bool = True,
 ) -> Iterator[np.ndarray]:
-    """Draw pictures one after the other.
-
-    Args:
-        model: From `make_view_model`.
-        shots: What to draw.
-        size_px: Width and height.
-        shadows: Draw shadows, which doubles the time.
-
-    Yields:
-        Images uint8 [H, W, 3].
+    """Draw pictures uint8 [H, W, 3] one after the other; shadows double the time.
 
     Raises:
         NoGraphicsError: No OpenGL library can be used.
@@ -154,7 +142,7 @@ def clear_view(
     distance_m: float,
     azimuth_deg: float,
     elevation_deg: float = -18.0,
-) -> View:
+) -> Viewpoint:
     """The lowest view that sees its target over the terrain in between.
 
     Args:
@@ -168,7 +156,7 @@ def clear_view(
         0.25, 1.0, 40
     )  # The ground at the target's feet is no obstacle.
     while True:
-        view = View(lookat_m, distance_m, azimuth_deg, elevation_deg)
+        view = Viewpoint(lookat_m, distance_m, azimuth_deg, elevation_deg)
         points = np.array(lookat_m) - share[:, None] * distance_m * _forward(view)
         ground = grid.surface_at(points[:, 0], points[:, 1])
         if (points[:, 2] > ground + _CLEARANCE_M).all() or elevation_deg < -75.0:
@@ -176,7 +164,7 @@ def clear_view(
         elevation_deg -= 3.0
 
 
-def _forward(view: View) -> np.ndarray:
+def _forward(view: Viewpoint) -> np.ndarray:
     """Direction of view, a unit vector."""
     azimuth, elevation = np.radians([view.azimuth_deg, view.elevation_deg])
     return np.array(
@@ -188,7 +176,7 @@ def _forward(view: View) -> np.ndarray:
     )
 
 
-def _camera(view: View) -> mujoco.MjvCamera:
+def _camera(view: Viewpoint) -> mujoco.MjvCamera:
     camera = mujoco.MjvCamera()
     camera.lookat[:] = view.lookat_m
     camera.distance = view.distance_m

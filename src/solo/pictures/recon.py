@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -15,6 +15,9 @@ from solo.files import written_aside
 from solo.pictures.depth import label_rows
 from solo.results import METHOD_TITLES
 from solo.robots import get_robot
+
+if TYPE_CHECKING:
+    from solo.reconstruction.comparison import Example
 
 _COLORS = {
     "qr": "C0",
@@ -28,32 +31,10 @@ _COLORS = {
 }
 
 
-class ExampleRow(Protocol):
-    """One row: an image, the truth and what each method made of it."""
-
-    @property
-    def terrain(self) -> str: ...
-    @property
-    def depth(self) -> np.ndarray: ...
-    @property
-    def truth(self) -> np.ndarray: ...
-    @property
-    def maps(self) -> dict[str, np.ndarray]: ...
-
-
 def write_pictures(
-    result: Mapping[str, Any], examples: Sequence[ExampleRow], output: Path
+    result: Mapping[str, Any], examples: Sequence[Example], output: Path
 ) -> list[Path]:
-    """Write the pictures of a comparison that there are data for.
-
-    Args:
-        result: What `solo.reconstruction.comparison.compare` gave.
-        examples: The examples that came with it.
-        output: Folder.
-
-    Returns:
-        The files.
-    """
+    """Write the pictures of a comparison that there are data for; the files."""
     methods = result["methods"]
     per_cell = {name: row["l1_cm_per_cell"] for name, row in methods.items()}
     robot = get_robot(result["data"]["eval"]["config"]["sampler"]["robot"])
@@ -80,17 +61,12 @@ def _title(method: str) -> str:
 
 
 def draw_reconstructions(
-    rows: Sequence[ExampleRow], methods: Sequence[str], output: Path
+    rows: Sequence[Example], methods: Sequence[str], output: Path
 ) -> None:
     """Draw the latest depth, the true map and each method's, one row per terrain.
 
     Maps are seen from above with the robot's front to the right; each row has its own
     colour scale, set by the truth. Pixels without depth are red.
-
-    Args:
-        rows: The examples.
-        methods: Order of the methods' columns.
-        output: PNG file to write.
     """
     titles = ["latest depth", "ground truth", *(_title(m) for m in methods)]
     size = (2.05 * len(titles) + 1.6, 1.3 * len(rows) + 0.8)
@@ -136,14 +112,7 @@ def draw_error_per_cell(
     y_range_m: tuple[float, float],
     output: Path,
 ) -> None:
-    """Draw the mean error of each cell around the robot, one map per method.
-
-    Args:
-        per_cell: Method to errors in cm, [Y, X].
-        x_range_m: Ends of the map behind and before the robot, metres.
-        y_range_m: Its ends to the right and to the left, metres.
-        output: PNG file to write.
-    """
+    """Draw the mean error of each cell [Y, X] around the robot, cm, for each method."""
     figure = Figure(figsize=(3.4 * len(per_cell) + 0.6, 2.4), layout="constrained")
     maps = {method: np.asarray(errors) for method, errors in per_cell.items()}
     high = max(float(errors.max()) for errors in maps.values())
@@ -172,9 +141,7 @@ def draw_extent_shift(
 ) -> None:
     """Draw error over difficulty: solid for the patch trained on, dashed for the other.
 
-    Args:
-        shift: Method to side of the patch to ``difficulty`` and ``l1_cm``.
-        output: PNG file to write.
+    ``shift`` has method to side of the patch to ``difficulty`` and ``l1_cm``.
     """
     figure = Figure(figsize=(6.0, 3.8), facecolor="white", layout="constrained")
     axes = figure.add_subplot()

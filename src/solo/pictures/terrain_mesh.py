@@ -71,14 +71,9 @@ def cut_strip(
 ) -> list[tuple[str, np.ndarray]]:
     """Cut the surface of a strip where its segments end, to colour each by its family.
 
-    Args:
-        quads: Corners of rectangles, [Q, 4, 3]: the first and the last at the lower x,
-            the others at the upper.
-        scene: The strips.
-        level: Which strip it is.
-
-    Returns:
-        Family and its quads, one entry per segment that has any.
+    Corners of rectangles [Q, 4, 3] are in an order: the first and the last at the lower
+    x, the others at the upper. Returns each segment's family and its part, where it has
+    any.
     """
     strip = scene.cfg.strips[level]
     begin_m = scene.origins_m[level, 0, 0] - strip.start_m
@@ -180,11 +175,9 @@ def _is_line(values: np.ndarray, tolerance: float) -> bool:
 
 @numba.njit(cache=True)
 def _is_flat(heights: np.ndarray, tolerance: float) -> bool:
-    """Whether two triangles do for a bilinear surface; they miss a quarter of a twist.
+    """Whether two triangles do for a bilinear surface, of which the corners are read.
 
-    Args:
-        heights: The surface, of which only the corners are read.
-        tolerance: Largest distance allowed.
+    They miss a quarter of its twist.
     """
     twist = heights[0, 0] + heights[-1, -1] - heights[0, -1] - heights[-1, 0]
     return abs(twist) <= 4.0 * tolerance

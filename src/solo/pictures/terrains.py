@@ -48,12 +48,7 @@ def draw_contact_sheet(
 ) -> None:
     """Draw one panel per variant into a PNG file.
 
-    Args:
-        variants: Names to draw, in this order.
-        difficulty: Difficulty of all patches, in [0, 1].
-        output: File to write; an existing one is replaced.
-        seed: Seed of the random families; level 0 of a scene with this seed.
-        patch_m: Side of the patches.
+    Random families are those at level 0 of a scene with this seed.
     """
     num_columns = min(_MAX_COLUMNS, len(variants))
     num_rows = math.ceil(len(variants) / num_columns)
@@ -135,13 +130,8 @@ def draw_relief(
     surface point is visible exactly if it lies above everything in front of it on the
     screen.
 
-    Args:
-        grid: What to draw; one patch is a good size.
-        rgb: Colour of the ground, each channel in [0, 1].
-        width_px: Width of the image; the height follows from the terrain.
-
-    Returns:
-        Image float32 [H, W, 4] with a transparent background, first row on top.
+    Returns float32 [H, W, 4] with a transparent background; the height follows from the
+    terrain.
     """
     half_x, half_y = (extent / 2 for extent in grid.size_m)
     centre_x, centre_y = grid.corner_xy_m[0] + half_x, grid.corner_xy_m[1] + half_y
@@ -205,11 +195,7 @@ _AROUND_M = 1.5
 _MIN_STRIP_SPAN_M = 1.0
 
 
-def draw_strips(
-    strips: Mapping[str, Strip],
-    output: Path,
-    obstacle_m: tuple[float, float] | None = None,
-) -> None:
+def draw_strips(strips: Mapping[str, Strip], output: Path) -> None:
     """Draw one panel per strip into a PNG file; lengths and heights differ in scale.
 
     Args:
@@ -223,16 +209,14 @@ def draw_strips(
     figure = Figure(figsize=size, facecolor="white", layout="constrained")
     panels = figure.subplots(len(strips), 1, squeeze=False)[:, 0]
     for axes, (title, strip) in zip(panels, strips.items(), strict=True):
-        _draw_strip(axes, strip, obstacle_m)
+        _draw_strip(axes, strip)
         axes.set_title(title, loc="left", fontsize=10, weight="bold")
         axes.set_xlim(-_AROUND_M, longest - _AROUND_M)
     panels[-1].set_xlabel("distance from the start line, m")
     figure.savefig(output, dpi=110, format="png")
 
 
-def _draw_strip(
-    axes: Axes, strip: Strip, obstacle_m: tuple[float, float] | None
-) -> None:
+def _draw_strip(axes: Axes, strip: Strip) -> None:
     """Draw the surface along the centre line, each segment in its colour."""
     scene = StripSceneCfg(strips=(strip,), border_m=1.0).build()
     x0, y0, _ = scene.origins_m[0, 0]
@@ -259,15 +243,23 @@ def _draw_strip(
             axes.axvline(end, color="0.6", lw=0.5, ls=":")
         begin = end
     axes.plot(x, z, color="0.2", lw=1.0)
-    at_m = strip.obstacle_at_m
-    if obstacle_m is not None and at_m is not None:
-        length_m, height_m = obstacle_m
-        ground = float(np.interp(at_m, x, z))
-        corner = (at_m - length_m / 2, ground)
-        axes.add_patch(Rectangle(corner, length_m, height_m, fc="#c98a4b", ec="0.2"))
+    draw_obstacle(axes, strip, x, z)
     for line_m, colour in ((0.0, "tab:green"), (strip.finish_m, "tab:red")):
         axes.axvline(line_m, color=colour, lw=1.5)
     axes.set_ylim(floor, high + 0.9 * spare)
     axes.set_ylabel("height, m", fontsize=8)
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_obstacle(axes: Axes, strip: Strip, x: np.ndarray, z: np.ndarray) -> None:
+    """Draw the movable obstacle where it stands at the start, if the strip has one."""
+    if strip.obstacle_at_m is None:
+        return
+    from solo.envs.obstacle import ObstacleCfg  # Loads mjlab.
+
+    obstacle, at_m = ObstacleCfg(), strip.obstacle_at_m
+    length_m, _, height_m = obstacle.size_m
+    corner = (at_m - length_m / 2, float(np.interp(at_m, x, z)))
+    box = Rectangle(corner, length_m, height_m, fc=obstacle.rgba, ec="0.3", lw=0.8)
+    axes.add_patch(box)

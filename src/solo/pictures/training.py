@@ -65,12 +65,8 @@ def draw_training(
 ) -> None:
     """Draw panels in rows of three, each with the curves of all groups.
 
-    Args:
-        panels: What to draw; panels that no run has a curve for are left out.
-        groups: Label to its runs, the seeds of one setting; each run has a curve over
-            millions of samples for some tags.
-        output: PNG file to write.
-        title: Over the figure.
+    Panels that no run has a curve for are left out. A group is the seeds of one
+    setting; each run has curves over millions of samples.
     """
     shown = [
         panel
@@ -109,10 +105,8 @@ def draw_curriculum(
 ) -> None:
     """Draw the curriculum levels of several trainings in one figure.
 
-    Args:
-        groups: Label to its runs, the seeds of one setting.
-        ceiling: Level of the dashed line: where the mean saturates.
-        output: PNG file to write.
+    A group is the seeds of one setting; the mean saturates at the ceiling, a dashed
+    line.
     """
     figure = Figure(figsize=(6.4, 4.0), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
@@ -180,10 +174,8 @@ def draw_ablation(
 ) -> None:
     """Draw a dot per seed, and mean and 95 % interval (Student) of each arm.
 
-    Args:
-        table: Arm and column to a value per seed. Columns of single terrains, which
-            begin with ``top/``, are left out; success is in percent.
-        output: PNG file to write.
+    Columns of single terrains, which begin with ``top/``, are left out; success is in
+    percent.
     """
     columns = [c for c in next(iter(table.values())) if not c.startswith("top/")]
     others = [c for c in columns if c == "curriculum level"]

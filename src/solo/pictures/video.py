@@ -34,10 +34,7 @@ def save_mp4(
     width, height = (2 * (side // 2) for side in frames[0].size)
     with written_aside(path) as unfinished:
         writer = imageio_ffmpeg.write_frames(
-            str(unfinished),
-            (width, height),
-            fps=fps,
-            macro_block_size=2,
+            str(unfinished), (width, height), fps=fps, macro_block_size=2
         )
         writer.send(None)
         for frame in [*frames, *[frames[-1]] * round(hold_s * fps)]:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from solo.report.figures import data_address
 from solo.report.read import ProtocolRun
-from solo.results import Job, Rollout, Walk
+from solo.results import Job, Rollout, RouteWalk
 
 _MAX_BYTES = 4_000_000
 _MEDIA = {
@@ -119,16 +119,16 @@ def _describe(run: ProtocolRun, job: Job, name: str) -> str:
         return ", ".join(words)
     index, walk = int(match[1]), int(match[2] or 0)
     words.append(f"{'robot' if job.walks else 'rollout'} {index}")
-    told: list[Walk | Rollout] = [w for w in job.walks if w.robot == index]
+    told: list[RouteWalk | Rollout] = [w for w in job.walks if w.robot == index]
     told = told or [r for r in job.rollouts if r.index == index]
     if walk < len(told):
         words += _story(told[walk])
     return ", ".join(words)
 
 
-def _story(end: Walk | Rollout) -> list[str]:
+def _story(end: RouteWalk | Rollout) -> list[str]:
     words = [end.outcome.value.replace("_", " ")]
-    if isinstance(end, Walk):
+    if isinstance(end, RouteWalk):
         return [*words, f"{end.end_m:.1f} m along the route"]
     if end.distance_m is not None:
         words.append(f"after {end.distance_m:.1f} m")

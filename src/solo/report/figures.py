@@ -107,13 +107,8 @@ def dots(
 ) -> Markup:
     """Numbers with intervals, a row each, the policies below each other in it.
 
-    Args:
-        title: What it shows.
-        rows: Name of the row to its points.
-        quotes: Name of the row to the paper's numbers.
-        x: Name of the axis, which goes from 0 to 100 unless it is logarithmic.
-        level: Where a dashed line goes down.
-        is_log: Whether the axis is logarithmic.
+    The axis goes from 0 to 100 unless it is logarithmic; ``quotes`` are the paper's
+    numbers, and a dashed line goes down at ``level``.
     """
     places: list[float] = []
     depth = 0.0
@@ -208,11 +203,7 @@ def tracks(
 ) -> Markup:
     """One line per robot along the route, and a mark wherever it was stopped.
 
-    Args:
-        title: Above it.
-        series: Its colour.
-        walks: Name of a robot to begin, end and outcome of its walks.
-        length_m: Of the route.
+    Walks are begin, end and outcome.
     """
     figure, axes = _figure(12.0 * len(walks) + 64)
     for k, parts in enumerate(walks.values()):

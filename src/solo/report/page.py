@@ -29,7 +29,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """A page and what it was made of."""
 
     html: str
@@ -45,15 +45,8 @@ def write_report(
     title: str = "SOLO evaluation report",
     max_failures: int = MAX_FAILURES,
     unfinished: Sequence[Path] = (),
-) -> Page:
-    """Draw results as one page.
-
-    Args:
-        files: From `solo.report.read.read_results`.
-        output: File to write.
-        title: Of the page.
-        max_failures: Failures per protocol.
-        unfinished: Folders of evaluations that were left out.
+) -> ReportPage:
+    """Draw results as one page; ``unfinished`` are evaluations that were left out.
 
     Raises:
         SoloError: The page cannot be written.
@@ -69,7 +62,7 @@ def make_page(
     title: str,
     max_failures: int = MAX_FAILURES,
     unfinished: Sequence[Path] = (),
-) -> Page:
+) -> ReportPage:
     """The page of some results."""
     sections = make_sections(files, max_failures)
     groups: dict[tuple[str, str], list[ui.Headline]] = {}
@@ -92,7 +85,7 @@ def make_page(
         )
     )
     html = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", html)
-    return Page(html, files, sections, unfinished)
+    return ReportPage(html, files, sections, unfinished)
 
 
 @functools.cache

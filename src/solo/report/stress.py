@@ -201,13 +201,9 @@ def success_figure(
     paper_name: str = "paper",
     titles: Mapping[str, str] = paper.TERRAINS,
 ) -> ui.Drawing:
-    """Success by terrain, and over all.
+    """Success by terrain, and over all; the titles give the order of the rows.
 
-    Args:
-        runs: Whose.
-        quotes: ui.Row to the paper's number; ``mean`` for all terrains.
-        paper_name: Of the paper's numbers in the ui.legend.
-        titles: ui.Row to its name, in the order of the rows.
+    ``quotes`` are the paper's numbers, under ``mean`` that for all terrains.
     """
     rows, marks = {}, {}
     names = ui.row_names(runs, titles)

@@ -139,12 +139,7 @@ def route_section(runs: Sequence[ProtocolRun]) -> ui.Section:
     if lengths != {1000 * paper.ROUTE_KM}:
         shown = ", ".join(f"{length:,.0f}" for length in sorted(lengths))
         notes.append(f"{shown} m long (paper: {1000 * paper.ROUTE_KM:,.0f} m)")
-    parts = [
-        ui.Badges(notes),
-        _route_table(routes),
-        _tracks(routes),
-        _errors(routes),
-    ]
+    parts = [ui.Badges(notes), _route_table(routes), _tracks(routes), _errors(routes)]
     intro = (
         "A seeded way over stairs, slopes, grass-like and uneven ground with bends. "
         "Every robot walks all of it; after an incident it starts again on the way."

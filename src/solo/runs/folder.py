@@ -48,7 +48,7 @@ def own_run(folder: Path, config: dict[str, Any], resume: bool) -> Iterator[None
         resume: Whether a run in the folder is to go on.
 
     Raises:
-        SoloError: The folder holds another run, none to resume, or is in use.
+        SoloError: The folder holds another run, or is in use.
     """
     with owned_folder(folder):
         _check(folder, config, resume)
@@ -57,23 +57,12 @@ def own_run(folder: Path, config: dict[str, Any], resume: bool) -> Iterator[None
 
 def _check(folder: Path, config: dict[str, Any], resume: bool) -> None:
     path = folder / CONFIG
-    has_run = bool(checkpoints(folder))
-    if has_run and not resume:
+    if checkpoints(folder) and not resume:
         raise SoloError(
             f"{str(folder)!r} already holds a run. Resume it, or choose another output."
         )
-    if resume and not has_run:
-        raise SoloError(
-            f"There is no checkpoint to resume in {str(folder)!r}. Start a new run "
-            "instead."
-        )
     if resume and path.is_file():
         first = read_json(path, "Without it the run cannot go on.")
-        if first.get("stage") != config["stage"]:
-            raise SoloError(
-                f"{str(folder)!r} holds a run of stage {first.get('stage')!r}, not "
-                f"{config['stage']!r}. Choose another output."
-            )
         resumed = first.get("resumed", [])
         if not isinstance(resumed, list) or not all(
             isinstance(one, dict) for one in resumed

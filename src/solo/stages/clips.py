@@ -29,17 +29,9 @@ _MAX_WAIT_S = 600.0
 
 
 def write_clip(run: Path, state: dict[str, Any], difficulty: float) -> Path | None:
-    """Film the policy of a checkpoint with ``solo play``.
+    """Film the policy of a checkpoint with ``solo play``; the video, in `CLIPS`.
 
-    A clip that cannot be made is reported in one line and left out.
-
-    Args:
-        run: The run's folder.
-        state: Content of a checkpoint.
-        difficulty: Of the terrain, 0 to 1.
-
-    Returns:
-        The video, ``clips/model_ITERATION.mp4``; None if there is none.
+    A clip that cannot be made is reported in one line and left out: None.
     """
     name = f"model_{state['iter']}"
     path = run / CLIPS / f"{name}.mp4"

@@ -34,9 +34,7 @@ class Curve:
 def read_curves(folder: Path, tags: Iterable[str] | None = None) -> dict[str, Curve]:
     """Read the curves of a run; of an iteration that was repeated, the last value.
 
-    Args:
-        folder: Of the run.
-        tags: Which ones; those that are missing are left out. None: all.
+    Tags that are missing are left out; without any, all are read.
 
     Raises:
         SoloError: There is no such folder.
@@ -86,13 +84,9 @@ _NOT_SETTINGS = ("seed", "device", "threads", "versions", "resumed")
 def group_runs(
     folders: Sequence[Path], labels: Sequence[str] = ()
 ) -> dict[str, list[Path]]:
-    """Put runs together that differ in their seeds alone.
+    """Put runs together that have the same label, or differ in their seeds alone.
 
-    Args:
-        folders: Of the runs.
-        labels: One per run; runs with the same label form a group. If there are none,
-            runs whose ``run.json`` differs in the seed alone do, and the group is named
-            after the common beginning of the folders' names.
+    Without labels, a group is named after the common beginning of the folders' names.
 
     Raises:
         SoloError: The labels do not fit.
@@ -122,6 +116,7 @@ def _settings_of(folder: Path) -> str:
     if not (folder / CONFIG).is_file():
         return str(folder)
     run = read_json(folder / CONFIG, "Give the folder of a training run.")
+    run = {"num_processes": 1, **run}  # It was not always written down.
     return json.dumps(
         {k: v for k, v in run.items() if k not in _NOT_SETTINGS}, sort_keys=True
     )

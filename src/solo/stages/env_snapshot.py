@@ -157,11 +157,7 @@ class EnvSnapshots:
     """Takes snapshots of an environment and puts them back."""
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
-        """Note the values the environment was built with.
-
-        Args:
-            env: On the native backend, after its first reset.
-        """
+        """Note the values that an environment was built with, after its first reset."""
         self._env = env
         self._built_with = _plain_values(_find_leaves(env))
 

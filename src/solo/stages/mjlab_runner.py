@@ -23,7 +23,7 @@ from solo.reconstruction.perceiver import DEPTH, Perceiver
 from solo.runs import open_run
 from solo.runs.folder import CONFIG
 from solo.stages.runner import Runner, VecEnv
-from solo.stages.start import Start
+from solo.stages.start import StartingRuns
 from solo.stages.train import versions, write_params
 from solo.tasks.agent_cfg import AgentCfg
 from solo.tasks.profiles import Profile
@@ -43,7 +43,7 @@ class MjlabRunner(Runner):
         with _one_line():
             agent = AgentCfg(**train_cfg)
             is_new = log_dir is not None and not agent.resume
-            start = Start(agent) if is_new else None
+            start = StartingRuns(agent) if is_new else None
             own = VecEnv(env.env, env.clip_actions)
             super().__init__(own, asdict(agent), log_dir, device)
             if start is not None:

@@ -23,10 +23,6 @@ def pack_run(run: Path, output: Path) -> dict[str, Any]:
 
     It can also be resumed, with new episodes and an empty replay buffer.
 
-    Args:
-        run: Run folder, for its last checkpoint, or a checkpoint in one.
-        output: New folder.
-
     Raises:
         SoloError: There is no run, or the new folder is not empty.
     """

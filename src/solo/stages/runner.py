@@ -48,11 +48,7 @@ class VecEnv(RslRlVecEnvWrapper):
     """Observes the last states of episodes; None unless enabled."""
 
     def keep_terminal_observations(self, without: Collection[str] = ()) -> None:
-        """From now on ``extras`` have what is observed in last states of episodes.
-
-        Args:
-            without: Observation groups that are not needed there.
-        """
+        """From now on ``extras`` have last states of episodes, but for some groups."""
         groups = self.unwrapped.observation_manager.active_terms
         term = self.unwrapped.recorder_manager.get_term(RECORDER)
         assert isinstance(term, TerminalObservations)
@@ -85,13 +81,9 @@ class Runner(OnPolicyRunner):
     ) -> None:
         """Build algorithm and logger.
 
-        Args:
-            env: The environments.
-            train_cfg: An `AgentCfg` as a dictionary; it is consumed. Reference motions
-                may be in it as an object, under ``algorithm.motions``; they are made
-                if they are not.
-            log_dir: Folder of the run; None: nothing is written.
-            device: Where to learn.
+        ``train_cfg`` is an `AgentCfg` as a dictionary, and is consumed. Reference
+        motions may be in it as an object, under ``algorithm.motions``; they are made if
+        they are not. Without a folder nothing is written.
         """
         cfg = {name: value for name, value in train_cfg.items() if value is not None}
         if cfg["logger"] == "wandb":

@@ -43,7 +43,7 @@ _OWN = ("distribution_cfg", "mirror")
 """Settings of a network that do not decide which weights fit."""
 
 
-class Start:
+class StartingRuns:
     """The runs that an agent names, opened; sizes first, weights later."""
 
     def __init__(self, agent: AgentCfg) -> None:

@@ -40,7 +40,7 @@ from solo.runs.folder import (
 )
 from solo.stages.processes import leave_processes, read_processes, take_cores
 from solo.stages.runner import Runner, VecEnv
-from solo.stages.start import Start
+from solo.stages.start import StartingRuns
 from solo.stages.train_cfg import (
     PerceptiveCfg,
     StudentCfg,
@@ -65,7 +65,7 @@ class _Plan:
     motions: MotionLibrary | None
     record: dict[str, Any]
     """For ``run.json``."""
-    start: Start | None = None
+    start: StartingRuns | None = None
     """Where the first weights come from; None: from the run that is resumed."""
     resumes: bool = False
     notes: list[str] = field(default_factory=list)
@@ -117,9 +117,12 @@ def _train(cfg: TrainCfg, stage: Stage) -> dict[str, Any]:
         take_cores(processes)
         keep_freed_memory()
         plan.record["threads"] = torch.get_num_threads()
+    plan.record["num_processes"] = processes.world_size
     entry = plan.record
     if plan.resumes:  # The rest stands in the file already.
-        kept = ("stage", "iterations", "device", "threads", "versions")
+        kept = (
+            "stage", "iterations", "device", "threads", "num_processes", "versions"
+        )  # fmt: skip
         entry = {name: entry[name] for name in kept if name in entry}
     folder = own_run(plan.output, entry, plan.resumes)
     with folder if processes.is_first else nullcontext():
@@ -152,7 +155,7 @@ def _plan_new(cfg: TrainCfg, stage: Stage) -> _Plan:
     )
     agent.robot, agent.seed = name, cfg.seed
     record = _name_starts(cfg, agent)
-    start = Start(agent)
+    start = StartingRuns(agent)
     if stage == "perceptive":
         robot = with_camera(robot, make_io(robot, profile))
     motions = _motions(robot, agent, device)

@@ -125,7 +125,7 @@ class TrainCfg:
 
 
 @dataclass(frozen=True)
-class _Start(TrainCfg):
+class _StartFromCfg(TrainCfg):
     start_from: Path | None = None
     """Another policy to start from; see the subclasses."""
     action_noise: float | None = None
@@ -149,7 +149,7 @@ class _Start(TrainCfg):
 
 
 @dataclass(frozen=True)
-class TeacherCfg(_Start):
+class TeacherCfg(_StartFromCfg):
     """Train the privileged teacher: stage 1, PPO with AMP."""
 
     start_from: Path | None = None
@@ -163,7 +163,7 @@ class TeacherCfg(_Start):
 
 
 @dataclass(frozen=True)
-class StudentCfg(_Start):
+class StudentCfg(_StartFromCfg):
     """Distil a teacher into the student with TA-MSE: stage 2.
 
     The baselines MSE+PPO and PPO are the same algorithm with weights set to zero.

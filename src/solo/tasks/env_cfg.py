@@ -15,7 +15,6 @@ from mjlab.managers.recorder_manager import RecorderTermCfg
 from mjlab.managers.reward_manager import RewardTermCfg
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.managers.termination_manager import TerminationTermCfg
-from mjlab.sim import MujocoCfg
 
 from solo.envs import mdp
 from solo.envs.events_cfg import PUSH
@@ -52,23 +51,14 @@ def make_stage_env_cfg(
     terrain_weights: Mapping[str, float] | None = None,
     **changes: Any,
 ) -> ManagerBasedRlEnvCfg:
-    """Configure the environment of a stage.
+    """Configure the environment of a stage; the sizes are the profile's, or as given.
 
-    Args:
-        robot: The robot.
-        stage: Which stage.
-        profile: Sizes.
-        motions: Reference motions in which episodes may start; if None, those of
-            `find_motions`, if the profile has such starts.
-        num_envs: Number of environments; the profile's if None.
-        seed: Seed.
-        terrain_weights: Relative number of robots per terrain; the profile's if None.
-        **changes: Other arguments of ``make_locomotion_env_cfg``.
+    Episodes may start in ``motions``; without any, in those of `find_motions`, if the
+    profile has such starts. Other changes are arguments of ``make_locomotion_env_cfg``.
     """
     timestep, decimation = profile.physics
     sim = make_simulation_cfg()
-    if timestep != sim.mujoco.timestep:
-        sim = make_simulation_cfg(mujoco=_with_timestep(sim.mujoco, timestep))
+    sim.mujoco = replace(sim.mujoco, timestep=timestep)
     cfg = make_locomotion_env_cfg(
         robot,
         stage=stage,
@@ -208,10 +198,6 @@ def add_assist(cfg: ManagerBasedRlEnvCfg, robot: RobotCfg) -> None:
         params={"min_height_m": 0.68 * robot.base_height_m, "asset_cfg": feet},
     )
     cfg.rewards["termination_penalty"].params["term_names"] += ("collapsed",)
-
-
-def _with_timestep(cfg: MujocoCfg, timestep: float) -> MujocoCfg:
-    return replace(cfg, timestep=timestep)
 
 
 def _add_ease_in(

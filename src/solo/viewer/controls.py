@@ -58,18 +58,10 @@ class Controls:
         commands: CommandCfg,
         easel: Easel,
     ) -> None:
-        """Put the controls on the page.
-
-        Args:
-            server: From `solo.viewer.server.start_server`.
-            choice: The terrain at first.
-            commands: Range of the sliders.
-            easel: Draws pictures of `WIDTH_PX`; see `make_easel`.
-        """
+        """Put the controls on the page; the easel draws pictures of `WIDTH_PX`."""
         gui = server.gui
         self._lock = threading.Lock()
-        self._asked: list[str] = []
-        self._choice: Choice | None = None
+        self._asked: list[str | Choice] = []
         self._cameras: dict[int, tuple[viser.ClientHandle, Any, Any]] = {}
         self._key_s = 0.0
         self._easel = easel
@@ -120,7 +112,7 @@ class Controls:
         self._numbers = gui.add_markdown("")
         push.on_click(lambda _: self._ask(PUSH))
         again.on_click(lambda _: self._ask(AGAIN))
-        load.on_click(lambda _: self._note_choice())
+        load.on_click(lambda _: self._ask(self._choice()))
         self._add_keys(gui)
 
     @property
@@ -131,17 +123,11 @@ class Controls:
         forward, left, turn = (float(slider.value) for slider in self.sliders)
         return forward, left, turn
 
-    def take_asked(self) -> list[str]:
-        """What was asked for since the last call: `PUSH`, `AGAIN`."""
+    def take_asked(self) -> list[str | Choice]:
+        """What was asked for since the last call: `PUSH`, `AGAIN` or a terrain."""
         with self._lock:
             asked, self._asked = self._asked, []
             return asked
-
-    def take_choice(self) -> Choice | None:
-        """The terrain that was asked for since the last call."""
-        with self._lock:
-            choice, self._choice = self._choice, None
-            return choice
 
     def say(self, markdown: str) -> None:
         """Put words below the controls."""
@@ -191,14 +177,12 @@ class Controls:
             slider.value = 0.0
         self.drives.value = True
 
-    def _ask(self, what: str) -> None:
+    def _ask(self, what: str | Choice) -> None:
         with self._lock:
             self._asked.append(what)
 
-    def _note_choice(self) -> None:
-        choice = Choice(self.terrain.value, float(self.difficulty.value))
-        with self._lock:
-            self._choice = choice
+    def _choice(self) -> Choice:
+        return Choice(self.terrain.value, float(self.difficulty.value))
 
 
 def make_easel(robot: RobotCfg, map_cfg: HeightMapCfg) -> Easel:

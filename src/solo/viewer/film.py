@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from solo.gl import INSTALL_HINT, NoGraphicsError
 from solo.pictures.images import Easel, Perception
 from solo.pictures.offscreen import (
     Shot,
-    View,
+    Viewpoint,
     body_qpos,
     clear_view,
     make_body,
@@ -61,44 +60,27 @@ _JUMP_M = 2.0
 Frame = tuple[Moment, Perception]
 
 
-@dataclass(frozen=True)
-class Footage:
-    """What happened."""
-
-    moments: list[Moment] = field(default_factory=list)
-    """All control steps."""
-    frames: list[Frame] = field(default_factory=list)
-    """Some of them, with what was perceived."""
-
-
 def record(
     walk: Walk, seconds: float, tally: Tally, progress: Progress, fps: float = GIF_FPS
-) -> Footage:
-    """Walk until the attempt ends or the time is over.
-
-    Args:
-        walk: At the start of an attempt.
-        seconds: Simulated time, at most.
-        tally: Counts the steps.
-        progress: Shows how far it is.
-        fps: Frames per second of simulated time.
-    """
+) -> tuple[list[Moment], list[Frame]]:
+    """Walk until the attempt or the time is over: all steps, and some with sight."""
     num_steps = max(1, round(seconds / walk.step_s))
     stride = frame_stride(walk.step_s, fps)
     task = progress.add_task("walking", total=num_steps)
-    footage = Footage()
+    moments: list[Moment] = []
+    frames: list[Frame] = []
     for step in range(num_steps):
         moment = walk.step()
         tally.add(moment)
-        footage.moments.append(moment)
+        moments.append(moment)
         is_frame = step % stride == 0 or moment.end is not None
         if is_frame and walk.perception is not None:
-            footage.frames.append((moment, walk.perception))
+            frames.append((moment, walk.perception))
         progress.advance(task)
         if moment.end is not None:
             break
-    progress.update(task, total=len(footage.moments))
-    return footage
+    progress.update(task, total=len(moments))
+    return moments, frames
 
 
 def frame_stride(step_s: float, fps: float) -> int:
@@ -183,13 +165,8 @@ class Studio:
 def write_film(studio: Studio, frames: list[Frame], path: Path) -> bool:
     """Write frames as ``.mp4``, ``.gif`` or a ``.png`` with some of them.
 
-    Args:
-        studio: Draws.
-        frames: At `FILM_FPS` for MP4, else at `GIF_FPS`.
-        path: File to write; an existing one is replaced.
-
-    Returns:
-        Whether the robot is in 3-D; without OpenGL its perception alone is.
+    They are at `FILM_FPS` for MP4, else at `GIF_FPS`. Returns whether the robot is in
+    3-D; without OpenGL its perception alone is.
     """
     kind = path.suffix.lower()
     if kind != ".mp4":
@@ -222,32 +199,24 @@ def write_clip(
 ) -> dict[str, Any]:
     """Walk once, from the start to the finish, a fall or the end of the time.
 
-    Args:
-        source: The policy.
-        ground: Where to walk.
-        seconds: Simulated time, at most; the terrain's own limit if None.
-        path: Video to write, see `write_film`; there is none if the runtime never let
-            the policy act.
-        num_robots: How many walk.
-        depth_errors: Whether depth has the camera errors of training.
-        plots: PNG file for curves over the terrain, if wanted.
-
-    Returns:
-        The summary.
+    Without a time in seconds, the terrain has its own limit. There is no video if the
+    runtime never let the policy act. ``plots`` is a PNG file for curves over the
+    terrain. Returns the summary.
     """
     walk = Walk(source, ground, num_robots, depth_errors)
     tally, files, has_view = Tally(walk.step_s), [], False
     fps = FILM_FPS if path.suffix.lower() == ".mp4" else GIF_FPS
     try:
         with make_progress() as progress:
-            footage = record(walk, seconds or ground.time_s, tally, progress, fps)
+            limit_s = seconds or ground.time_s
+            moments, frames = record(walk, limit_s, tally, progress, fps)
         summary = tally.summarise(source, ground)
         if plots is not None:
-            moments, begins_m = footage.moments, walk.leg_begins_m
+            begins_m = walk.leg_begins_m
             draw_plots(moments, ground, walk.terrain, begins_m, summary, plots)
             files.append(str(plots))
-        if footage.frames:
-            has_view = write_film(Studio(walk), footage.frames, path)
+        if frames:
+            has_view = write_film(Studio(walk), frames, path)
             files.append(str(path))
     finally:
         walk.close()
@@ -265,7 +234,7 @@ def write_demo(
     return summary
 
 
-def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[View]:
+def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[Viewpoint]:
     """A camera that glides after the robot, as high as the terrain demands."""
     views, target, elevation = [], moments[0].qpos[:3], None
     seconds = moments[0].seconds
@@ -281,7 +250,7 @@ def _following_views(grid: HeightGrid, moments: Sequence[Moment]) -> list[View]:
         if elevation is None:
             elevation = wanted
         elevation += share * (wanted - elevation)
-        views.append(View((x, y, z), distance_m, _AZIMUTH_DEG, elevation))
+        views.append(Viewpoint((x, y, z), distance_m, _AZIMUTH_DEG, elevation))
     return views
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from solo.errors import unknown_name
-from solo.evaluation.protocols import STRESS, Cell, Protocol, Start
+from solo.evaluation.protocols import STRESS, EvalCell, Protocol, Start
 from solo.evaluation.route import ROUTE, RouteStage
 from solo.evaluation.strips import COURSE as COURSE_PROTOCOL
 from solo.evaluation.strips import StripCell, time_limit
@@ -54,8 +54,6 @@ class Ground:
     cell: Any
     """Which of its jobs this is."""
     scene: TerrainSceneCfg
-    half_width_m: float
-    """How far from the line a robot may get."""
     finish_m: float
     """Place of the finish, from the start."""
     time_s: float
@@ -69,12 +67,12 @@ class CurriculumProtocol(Protocol):
     """Starts all over the terrain of training: one after the other on each variant,
     then on further levels."""
 
-    def scene(self, cell: Cell) -> TerrainSceneCfg:
+    def scene(self, cell: EvalCell) -> TerrainSceneCfg:
         """Levels along +x and variants along +y, as in training."""
         difficulty = cell.difficulty if self.levels else None
         return TerrainSceneCfg(seed=self.seed, difficulty=difficulty)
 
-    def draw_start(self, cell: Cell, index: int, num_joints: int) -> Start:
+    def draw_start(self, cell: EvalCell, index: int, num_joints: int) -> Start:
         """Where the robot of this number begins; the same again and again."""
         start = super().draw_start(cell, index, num_joints)
         level, column = spread(self.rollouts, 10, len(VARIANTS))
@@ -83,11 +81,7 @@ class CurriculumProtocol(Protocol):
 
 
 def check_terrain(name: str) -> None:
-    """Refuse an unknown name.
-
-    Raises:
-        SoloError: There is no such terrain.
-    """
+    """Refuse an unknown name."""
     if name not in TERRAINS:
         raise unknown_name("terrain", name, TERRAINS, "Choose one of these.")
 
@@ -97,12 +91,9 @@ def make_ground(
 ) -> Ground:
     """Find a terrain and how it is walked: as in the evaluation, at one speed.
 
-    Args:
-        name: One of `TERRAINS`.
-        difficulty: 0 to 1; 1 is the paper's course or route, or the hardest of
-            training. None: 1, or on ``training`` the curriculum's levels.
-        seed: Seed of starts and of random terrain.
-        num_robots: How many walk; they get strips or patches of their own.
+    A difficulty of 1 is the paper's course or route, or the hardest of training. None
+    is 1, or on ``training`` the curriculum's levels. Robots get strips or patches of
+    their own.
 
     Raises:
         SoloError: There is no such terrain.
@@ -136,7 +127,6 @@ def make_ground(
         protocol=protocol,
         cell=cell,
         scene=protocol.scene(cell),
-        half_width_m=protocol.half_width_m(cell),
         finish_m=finish_m,
         time_s=time_limit(finish_m, protocol.forward_m_s),
         elements=_elements(cell),

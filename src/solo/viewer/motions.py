@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from solo.motions import rotations
 from solo.motions.clip import MotionClip, resample
-from solo.pictures.offscreen import Shot, View, make_view_model, render
+from solo.pictures.offscreen import Shot, Viewpoint, make_view_model, render
 from solo.robots.build import build_spec
 from solo.robots.robot_cfg import RobotCfg
 from solo.terrains.scene import TerrainSceneCfg, build_scene
@@ -40,13 +40,7 @@ class MotionPlayer:
     def __init__(
         self, robot: RobotCfg, clips: Sequence[MotionClip], server: viser.ViserServer
     ) -> None:
-        """Put robot and controls on the page.
-
-        Args:
-            robot: The robot.
-            clips: What can be chosen; the first is shown first.
-            server: From `solo.viewer.server.start_server`.
-        """
+        """Put robot and controls on the page; the first clip is shown first."""
         spec = mujoco.MjSpec()
         spec.attach(build_spec(robot), frame=spec.worldbody.add_frame())
         self._model = spec.compile()
@@ -175,7 +169,7 @@ def _draw(
     shots = []
     for pose in qpos:
         x, y = float(pose[0]), float(pose[1])
-        view = View((x, y, 0.62), _DISTANCE_M, azimuth_deg, -8.0)
+        view = Viewpoint((x, y, 0.62), _DISTANCE_M, azimuth_deg, -8.0)
         shots.append(Shot(pose[None], view))
     return render(model, shots, size_px, shadows)
 

@@ -62,13 +62,7 @@ class Page:
     def __init__(
         self, server: viser.ViserServer, source: PolicySource, cfg: PageCfg
     ) -> None:
-        """Build the simulation and the page.
-
-        Args:
-            server: From `solo.viewer.server.start_server`.
-            source: The policy.
-            cfg: Where it walks at first, and more.
-        """
+        """Build the simulation and the page on a server of `start_server`."""
         self._source, self._cfg = source, cfg
         self._random = random.Random(cfg.seed)
         self.walk = self._build(cfg.choice)
@@ -125,13 +119,14 @@ class Page:
         self.walk.close()
 
     def _step(self) -> Moment:
-        choice = self.controls.take_choice()
-        if choice is not None:
-            self._load(choice)
-        for asked in self.controls.take_asked():
-            if asked == AGAIN:
+        asked = self.controls.take_asked()
+        choices = [choice for choice in asked if isinstance(choice, Choice)]
+        if choices:
+            self._load(choices[-1])  # Whoever clicks again while it builds.
+        for button in asked:
+            if button == AGAIN:
                 self._begin()
-            if asked == PUSH:
+            if button == PUSH:
                 self._push()
         self.walk.drive(self.controls.wanted)
         self.moment = self.walk.step()
@@ -282,13 +277,7 @@ class PageScene:
     def __init__(
         self, server: viser.ViserServer, easel: Easel, num_robots: int = 1
     ) -> None:
-        """Put the robots on the page.
-
-        Args:
-            server: From `solo.viewer.server.start_server`.
-            easel: Knows the robot and the colours of its map.
-            num_robots: How many there are.
-        """
+        """Put the robots on the page."""
         self._server, self._easel, self._robot = server, easel, easel.robot
         self._model = make_body(self._robot).compile()
         self._data = mujoco.MjData(self._model)
@@ -323,12 +312,7 @@ class PageScene:
         self._anchor_w = None
 
     def show(self, moment: Moment, since_s: float) -> None:
-        """Show a state.
-
-        Args:
-            moment: The state.
-            since_s: Time since the last one shown.
-        """
+        """Show a state, ``since_s`` after the last one."""
         base_w = moment.qpos[:3].copy()
         anchor_w = self._anchor_w
         if anchor_w is None or np.linalg.norm(base_w - anchor_w) > _JUMP_M:

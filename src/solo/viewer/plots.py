@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from solo.envs.obstacle import ObstacleCfg
 from solo.files import written_aside
+from solo.pictures.terrains import draw_obstacle
 from solo.terrains.patch import CELL_M
 from solo.terrains.scene import TerrainScene
 from solo.terrains.strips.strip import StripSceneCfg
@@ -38,13 +37,7 @@ def draw_plots(
 ) -> None:
     """Draw four panels over the place along the line into a PNG file.
 
-    Args:
-        moments: The walk.
-        ground: Where.
-        scene: The same as heights.
-        leg_begins_m: Where the legs of the way begin, [L].
-        summary: What came of it, for the title.
-        path: File to write; an existing one is replaced.
+    The scene has the ground as heights; legs of the way begin at ``leg_begins_m``.
     """
     figure = Figure(figsize=(11, 8.5), facecolor="white", layout="constrained")
     ratios = (1.5, 1.0, 1.0, 1.0)
@@ -88,7 +81,8 @@ def _draw_profile(
     floor = float(z.min()) - 0.15
     axes.fill_between(x, z, floor, color="#c9ced4", lw=0)
     axes.plot(x, z, color="0.3", lw=1.0)
-    _draw_obstacle(axes, ground, x, z)
+    if isinstance(ground.scene, StripSceneCfg):
+        draw_obstacle(axes, ground.scene.strips[0], x, z)
     base = np.array([moment.position_m[0] for moment in moments])
     height = np.array([moment.qpos[2] for moment in moments])
     height = height - _origins(scene, leg_begins_m, base)[:, 2]
@@ -109,18 +103,6 @@ def _draw_profile(
     axes.set_ylim(floor, top + 0.55)
     axes.set_ylabel("height, m")
     axes.legend(loc="lower left", frameon=False, fontsize=9)
-
-
-def _draw_obstacle(axes: Axes, ground: Ground, x: np.ndarray, z: np.ndarray) -> None:
-    """The movable obstacle where it stands at the start."""
-    scene = ground.scene
-    at_m = scene.strips[0].obstacle_at_m if isinstance(scene, StripSceneCfg) else None
-    if at_m is None:
-        return
-    length_m, _, height_m = ObstacleCfg().size_m
-    corner = (at_m - length_m / 2, float(np.interp(at_m, x, z)))
-    box = Rectangle(corner, length_m, height_m, fc=ObstacleCfg().rgba, ec="0.3", lw=0.8)
-    axes.add_patch(box)
 
 
 def _draw_error(axes: Axes, moments: Sequence[Moment], x: np.ndarray) -> None:

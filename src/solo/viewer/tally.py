@@ -48,11 +48,6 @@ class Tally:
     """Counts over all steps, also over several terrains."""
 
     def __init__(self, step_s: float) -> None:
-        """Begin to count.
-
-        Args:
-            step_s: Duration of a control step.
-        """
         self._step_s = step_s
         self._odometer = Odometer()
         self._policy_s: list[float] = []

@@ -24,7 +24,7 @@ from solo.envs.mdp.depth import depth_images
 from solo.envs.names import COMMAND
 from solo.envs.observations_cfg import make_observations
 from solo.evaluation.bundle import DAMPED, BundleRollouts
-from solo.evaluation.mdp import LineCommand, LineCommandCfg, Track
+from solo.evaluation.mdp import LineCommand, LineCommandCfg
 from solo.evaluation.policies import NetworkPolicy, PerceptivePolicy
 from solo.evaluation.protocols import Start
 from solo.evaluation.rollout import LANES, Policy, PolicySource, StepReport, classify
@@ -150,27 +150,14 @@ class Walk:
         num_robots: int = 1,
         depth_errors: bool = False,
     ) -> None:
-        """Build the simulation and begin the first attempt.
+        """Build the simulation and begin the first attempts; robots do not meet.
 
-        Args:
-            source: The policy.
-            ground: Where to walk.
-            num_robots: How many do; each is alone in its world.
-            depth_errors: Whether depth has the camera errors of training.
+        Depth may have the camera errors of training.
         """
         self.source, self.ground, self.num_robots = source, ground, num_robots
         env = make_env(_make_cfg(source, ground, num_robots, depth_errors))
         self.env, self.step_s = env, env.step_dt
-        protocol, cell = ground.protocol, ground.cell
-        turns = protocol.turns(cell)
-        self._track = None if turns is None else Track.of(turns)
-        self._sim = SimEnv(
-            env,
-            source.robot.base_height_m,
-            protocol.start.clearance_m,
-            ground.half_width_m,
-            self._track,
-        )
+        self._sim = SimEnv(env, source.robot, ground.protocol, ground.cell)
         command = env.command_manager.get_term(COMMAND)
         assert isinstance(command, DriveCommand)
         self._policy, self._command = source.make(env), command
@@ -207,7 +194,8 @@ class Walk:
     @property
     def leg_begins_m(self) -> np.ndarray:
         """Where the legs of the way begin along it, [L]; one leg on most terrains."""
-        return np.zeros(1) if self._track is None else self._track.begins_m
+        track = self._sim.track
+        return np.zeros(1) if track is None else track.begins_m
 
     def drive(self, wanted: tuple[float, float, float] | None) -> None:
         """Command vx, vy, wz from the next step on; None follows the course again."""
@@ -288,13 +276,13 @@ class Walk:
         terrain = grid_terrain(self.env)
         assert terrain.env_origins is not None
         position = qpos[:2] - terrain.env_origins[0, :2].cpu().double().numpy()
-        if self._track is not None:
+        if self._sim.track is not None:
             position[0] += self.leg_begins_m[int(terrain.terrain_levels[0])]
         return position
 
     def _find_ends(self, report: StepReport) -> list[str | None]:
         """Why attempts are over; a driven robot may go anywhere and take any time."""
-        steps, half_width_m = self._steps, self.ground.half_width_m
+        steps, half_width_m = self._steps, self._sim.half_patch_m
         max_steps = round(self.ground.time_s / self.step_s)
         outcomes = classify(
             report, steps, max_steps, self.ground.finish_m, half_width_m

@@ -176,15 +176,10 @@ def upright_assist(
     keeps standing. With the torque it steps and follows commands from the start; the
     torque then fades as falls become rare.
 
-    Args:
-        env: The environment.
-        env_ids: Not used; all robots are helped.
-        strength: 1 holds the robot, 0 does nothing.
-        asset_cfg: The bodies that are held, e.g. base and torso.
-        stiffness: Torque per tilt on each body, Nm/rad. A G1 tips over with 240 Nm/rad.
-        damping: Torque per rate of roll and pitch on each body, Nm s/rad. The torque
-            is held for a control step of 20 ms; with more than 15 a torso of 0.3 kg m2
-            swings up.
+    A strength of 1 holds the robot, 0 does nothing. Stiffness is torque per tilt of
+    each body, Nm/rad: a G1 tips over with 240. Damping is torque per rate of roll and
+    pitch, Nm s/rad: the torque is held for a control step of 20 ms, and with more than
+    15 a torso of 0.3 kg m2 swings up.
     """
     del env_ids
     robot, bodies = env.scene[asset_cfg.name], asset_cfg.body_ids
@@ -217,16 +212,11 @@ class fade_assist:
         change: float = 0.01,
         window_s: float = 1.0,
     ) -> torch.Tensor:
-        """Adapt the strength and return it.
+        """Adapt the strength once per window of simulated time, and return it.
 
-        Args:
-            env: The environment.
-            env_ids: Environments whose episode has ended.
-            falls_per_s: Falls per robot and second that are rare. With 0.04, less than
-                one per episode, the torque stays at a fifth for long, and the robot
-                falls at once without it: it learns to balance only if it may fall.
-            change: Change of the strength per window.
-            window_s: Simulated time of a window.
+        Fewer falls per robot and second than ``falls_per_s`` are rare. With 0.04, less
+        than one per episode, the torque stays at a fifth for long, and the robot falls
+        at once without it: it learns to balance only if it may fall.
         """
         params = env.event_manager.get_term_cfg(ASSIST).params
         self._falls += int(env.termination_manager.terminated[env_ids].sum())

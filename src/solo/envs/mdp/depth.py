@@ -5,11 +5,7 @@ from __future__ import annotations
 import torch
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.managers.observation_manager import ObservationTermCfg
-from mjlab.utils.lab_api.math import (
-    matrix_from_quat,
-    quat_apply,
-    quat_from_euler_xyz,
-)
+from mjlab.utils.lab_api.math import matrix_from_quat, quat_apply, quat_from_euler_xyz
 
 from solo.envs.grid_terrain import grid_terrain
 from solo.envs.obstacle import obstacle_boxes

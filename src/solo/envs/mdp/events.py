@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 from mjlab.envs import ManagerBasedRlEnv
@@ -15,6 +14,8 @@ from mjlab.utils.lab_api.math import (
     quat_mul,
     sample_uniform,
 )
+
+from solo.motions.library import MotionLibrary
 
 Range = tuple[float, float]
 
@@ -107,23 +108,10 @@ def _indices(
     return getattr(env.scene[asset_cfg.name].indexing, f"{kind}_ids")[local]
 
 
-class _State(Protocol):
-    root_height_m: torch.Tensor
-    root_quat_w: torch.Tensor
-    root_lin_vel_h: torch.Tensor
-    root_ang_vel_b: torch.Tensor
-    joint_pos: torch.Tensor
-    joint_vel: torch.Tensor
-
-
-class _Motions(Protocol):
-    def sample_states(self, num: int, /) -> _State: ...
-
-
 def reset_to_reference(
     env: ManagerBasedRlEnv,
     env_ids: torch.Tensor | None,
-    motions: _Motions,
+    motions: MotionLibrary,
     probability: float,
     place_m: float = 0.5,
     clearance_m: float = 0.01,
@@ -133,15 +121,10 @@ def reset_to_reference(
     Not in the paper. A robot that starts in mid-stride meets the reward of stepping at
     once; from a standing start it first has to give up standing, which is safe.
 
-    Args:
-        env: The environment.
-        env_ids: Environments that are being reset; other terms placed them already.
-        motions: Where states come from, e.g. `solo.motions.library.MotionLibrary`.
-        probability: Share of the episodes.
-        place_m: Half the side of the square around the origin to start in.
-        clearance_m: Height of the soles above the ground.
+    It starts anywhere within ``place_m`` of the origin along x and y, facing anywhere,
+    with its soles ``clearance_m`` above the ground.
     """
-    ids = torch.arange(env.num_envs, device=env.device) if env_ids is None else env_ids
+    ids = _resolve(env, env_ids)
     ids = ids[torch.rand(len(ids), device=env.device) < probability]
     if len(ids) == 0:
         return

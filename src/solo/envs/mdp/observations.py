@@ -85,12 +85,7 @@ class blurred_velocity:
         """[B, 3], m/s."""
 
     def __call__(self, env: ManagerBasedRlEnv, std: float) -> torch.Tensor:
-        """The velocity of now; each call is one control step of the error.
-
-        Args:
-            env: The environment.
-            std: Standard deviation of the error along each axis, m/s.
-        """
+        """The velocity of now; each call is a step of its error, of ``std`` m/s."""
         fresh = math.sqrt(1.0 - _KEEP**2) * std * torch.randn_like(self.error)
         self.error = _KEEP * self.error + fresh
         return mjlab_mdp.base_lin_vel(env) + self.error

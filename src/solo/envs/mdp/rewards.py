@@ -213,12 +213,10 @@ def edges_below(
 ) -> Tensor:
     """Weighted edges below each foot [B, 2].
 
-    Args:
-        heights_m: Ground below each foot [B, 2, Y, X] on a lattice over the sole, in
-            the foot's heading frame: x from heel to toe, y from right to left.
-        threshold_m: Difference of neighbouring samples that counts as an edge.
-        weight_front_rear: Weight of edges below the front and the rear half.
-        weight_sides: Weight of edges below the left and the right half.
+    The ground [B, 2, Y, X] is on a lattice over the sole, in the foot's heading frame:
+    x from heel to toe, y from right to left. Neighbouring samples that differ by more
+    than the threshold are an edge; edges below the front, rear, left and right half are
+    weighted.
     """
     is_edge_x = heights_m.diff(dim=3).abs() > threshold_m  # [B, 2, Y, X - 1]
     is_edge_y = heights_m.diff(dim=2).abs() > threshold_m  # [B, 2, Y - 1, X]

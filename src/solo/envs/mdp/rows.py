@@ -37,18 +37,10 @@ def start_on_row(
     """Let a share of the robots on stones start on the middle row, facing along it.
 
     Where the holes of a patch are still filled (`solo.envs.mdp.soft_voids`) they start
-    anywhere on the row and walk towards its centre and beyond. From the platform alone
-    beginners would see few holes: they fall where the first ones come into view. Robots
-    on other patches stay on the platform and face either way. Everything else about
-    their state is kept.
-
-    Args:
-        env: The environment.
-        env_ids: Environments that are being reset; other terms placed them already.
-        share: Share of the episodes on stones.
-        beside_m: Largest distance from the middle of the row.
-        aside_rad: Largest angle between heading and row.
-        reach_m: Largest distance along a row over filled holes.
+    anywhere on the row, up to ``reach_m`` from its centre, and walk towards it and
+    beyond. From the platform alone beginners would see few holes: they fall where the
+    first ones come into view. Robots on other patches stay on the platform and face
+    either way. Everything else about their state is kept.
     """
     ids = torch.arange(env.num_envs, device=env.device) if env_ids is None else env_ids
     ids = ids[on_terrains(env, ids, STONES)]

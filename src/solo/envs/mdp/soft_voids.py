@@ -73,12 +73,9 @@ class FootVoids:
     def share(
         self, pos_w: torch.Tensor, quat_w: torch.Tensor, shift_m: float = 0.0
     ) -> torch.Tensor:
-        """Share of soles over holes, from 0 to 1.
+        """Share of soles over holes, from 0 to 1; or of soles so far ahead of them.
 
-        Args:
-            pos_w: Positions of the feet [..., 3].
-            quat_w: Orientations of the feet [..., 4], wxyz.
-            shift_m: Look this far ahead of the foot, along its heading.
+        Feet are positions [..., 3] and orientations [..., 4], wxyz.
         """
         lead = pos_w.shape[:-1]
         pos, quat = pos_w.reshape(-1, 3), quat_w.reshape(-1, 4)
@@ -168,14 +165,9 @@ class SoftVoids:
         landings: torch.Tensor,
         misses: torch.Tensor,
     ) -> None:
-        """Count episodes that have ended on patches, then judge the patches.
+        """Count episodes [N] that have ended on patches, then judge the patches.
 
-        Args:
-            levels: Level of each [N].
-            columns: Column of each [N].
-            crossed: Whether the robot got across, bool [N].
-            landings: Touch-downs beside holes [N].
-            misses: Those of them that missed [N].
+        ``landings`` are touch-downs beside holes, ``misses`` those of them that missed.
         """
         ones = torch.ones_like(landings)
         where = (levels.cpu().numpy(), columns.cpu().numpy())

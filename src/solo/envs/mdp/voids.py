@@ -5,7 +5,7 @@ None of them is in the paper; see `solo.envs.mdp.soft_voids`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from mjlab.envs import ManagerBasedRlEnv
@@ -31,13 +31,10 @@ class void_under_feet:
         self._voids = _foot_voids(cfg, env)
 
     def __call__(
-        self,
-        env: ManagerBasedRlEnv,
-        asset_cfg: SceneEntityCfg,
-        footprint: HeightMapCfg,
+        self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, footprint: HeightMapCfg
     ) -> torch.Tensor:
         del footprint  # Read once, in the constructor.
-        return self._voids.share(*_feet(env, asset_cfg))
+        return self._voids.share(*foot_poses(env, asset_cfg))
 
 
 class landing_cost:
@@ -76,7 +73,7 @@ class landing_cost:
         del footprint
         landed = env.scene[sensor_name].compute_first_contact(env.step_dt)
         rows, feet = landed.nonzero(as_tuple=True)
-        pos_w, quat_w = (x[rows, feet] for x in _feet(env, asset_cfg))
+        pos_w, quat_w = (x[rows, feet] for x in foot_poses(env, asset_cfg))
         over = self._voids.share(pos_w, quat_w)
         shifted = self._voids.shifted_share(pos_w, quat_w)
         self._count(env, rows, over, shifted)
@@ -114,35 +111,6 @@ class landing_cost:
         self.by_column[:3].index_add_(1, columns, torch.stack((ones, over, shifted)))
 
 
-class void_landings:
-    """Touch-downs beside holes in this step, as one of three sums over the feet.
-
-    "count" is their number, "over" the share of the soles over holes, "shifted" that of
-    the same soles elsewhere. An evaluation divides the sums of a rollout.
-    """
-
-    def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
-        self._voids = _foot_voids(cfg, env)
-
-    def __call__(
-        self,
-        env: ManagerBasedRlEnv,
-        what: Literal["count", "over", "shifted"],
-        sensor_name: str,
-        asset_cfg: SceneEntityCfg,
-        footprint: HeightMapCfg,
-    ) -> torch.Tensor:
-        del footprint
-        landed = env.scene[sensor_name].compute_first_contact(env.step_dt)
-        values = torch.zeros(landed.shape, device=env.device)
-        pos_w, quat_w = (x[landed] for x in _feet(env, asset_cfg))
-        over = self._voids.share(pos_w, quat_w)
-        shifted = self._voids.shifted_share(pos_w, quat_w)
-        beside = ((over + shifted) > 0.0).float()
-        values[landed] = {"count": beside, "over": over, "shifted": shifted}[what]
-        return values.sum(dim=1)
-
-
 def foot_in_hole(
     env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, depth_m: float = 0.2
 ) -> torch.Tensor:
@@ -174,13 +142,8 @@ class soft_levels:
     ) -> dict[str, torch.Tensor]:
         """Judge the episodes that have ended; return levels and what feet did.
 
-        Args:
-            env: The environment.
-            env_ids: Environments whose episode has ended.
-            command_name: Name of the command.
-            voids: When holes open.
-            promote_fallen: Whether robots that fell beyond their patch have crossed it.
-            fading: Factor on what the log remembers, per call.
+        ``promote_fallen``: whether robots that fell beyond their patch have crossed it.
+        ``fading`` is a factor on what the log remembers, per call.
         """
         terrain = grid_terrain(env)
         levels = terrain.terrain_levels[env_ids]
@@ -247,7 +210,7 @@ def _foot_voids(cfg: Any, env: ManagerBasedRlEnv) -> FootVoids:
     return FootVoids(scene, cfg.params["footprint"], env.device)
 
 
-def _feet(
+def foot_poses(
     env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Positions [B, 2, 3] and orientations [B, 2, 4] of the feet."""
