@@ -11,6 +11,7 @@ from mjlab.managers.scene_entity_config import SceneEntityCfg
 from mjlab.utils.lab_api.math import quat_from_euler_xyz
 
 from solo.envs.make import make_env
+from solo.envs.mdp import collapsed
 from solo.envs.mdp.curriculums import ASSIST, fade_assist, upright_assist
 from solo.robots.g1 import G1
 from solo.tasks.env_cfg import add_assist
@@ -86,3 +87,19 @@ def test_it_fades_while_falls_are_rare_and_comes_back(helped):
     assert all(a > b for a, b in pairwise(first[20:]))
     again = [window(~nobody) for _ in range(20)]
     assert again[-1] > first[-1]
+
+
+def test_only_a_robot_that_is_held_can_be_on_its_knees():
+    """The same low base, with the torque and without."""
+    cfg = without_randomness(make_cfg(2))
+    add_assist(cfg, G1)
+    env = make_env(cfg)
+    env.reset(seed=0)
+    term = env.termination_manager.get_term_cfg("collapsed")
+    pose = env.scene["robot"].data.root_link_pose_w.clone()
+    params = {**term.params, "min_height_m": 0.9}  # Standing is low, too.
+    assert float(pose[0, 2]) < 0.9
+    for strength, expected in ((1.0, True), (0.1, True), (0.0, False)):
+        env.event_manager.get_term_cfg(ASSIST).params["strength"] = strength
+        assert (collapsed(env, **params) == expected).all()
+    env.close()
