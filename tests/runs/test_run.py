@@ -20,7 +20,7 @@ from solo.runs.run import Run
 from solo.runs.saved import profile_from, restore
 from solo.stages.train import plain
 from solo.tasks.env_cfg import make_stage_env_cfg
-from solo.tasks.profiles import LAPTOP, PROFILES, SMOKE, StageCfg
+from solo.tasks.profiles import LAPTOP, PROFILES, SMOKE
 from tests.evaluation.runs import write_perceptive_run, write_run
 
 
@@ -39,13 +39,25 @@ def test_settings_that_are_unknown_are_told(caplog):
 
 def test_the_shipped_teachers_profile_has_nothing_unknown(caplog):
     saved = json.loads((shipped_teacher() / "run.json").read_text())["profile"]
+    assert profile_from(saved).teacher == LAPTOP.teacher
+    assert not caplog.text
+
+
+def test_a_profile_of_earlier_versions_keeps_its_settings(caplog):
+    """What was one setting for all stages, or had another form."""
+    saved = json.loads(json.dumps(asdict(LAPTOP)))
+    for stage in ("teacher", "student", "perceptive"):
+        for name in ("epochs", "mini_batches", "average_over", "max_std"):
+            del saved[stage][name]
+    del saved["end_beyond_patch_m"], saved["restart_level"]
+    saved |= {"epochs": 2, "mini_batches": 4, "end_at_patch": True}
+    saved["max_std"] = [[0.0, 0.8], [40e6, 0.2]]
     profile = profile_from(saved)
-    cap = profile.teacher.max_std
-    assert cap is not None
-    assert cap[-1] == (40e6, 0.2)
-    # What was one setting for all stages, or had another form.
-    assert (profile.teacher.epochs, profile.student.epochs) == (2, 2)
-    assert profile.end_beyond_patch_m == 0.0
+    assert profile.teacher.max_std == ((0.0, 0.8), (40e6, 0.2))
+    assert profile.student.max_std is None
+    for stage in (profile.teacher, profile.student, profile.perceptive):
+        assert (stage.epochs, stage.mini_batches, stage.average_over) == (2, 4, None)
+    assert (profile.end_beyond_patch_m, profile.restart_level) == (0.0, 0)
     assert not caplog.text
 
 
@@ -74,17 +86,10 @@ def test_a_saved_environment_wins_over_todays(caplog):
 def test_the_shipped_teacher_opens_by_name():
     run = open_run("shipped-teacher")
     assert run.folder == shipped_teacher()
-    assert (run.stage, run.iteration, run.robot.name) == ("teacher", 200, "g1")
-    assert run.profile.teacher == StageCfg(
-        512,
-        3000,
-        desired_kl=0.02,
-        init_std=0.8,
-        max_std=LAPTOP.teacher.max_std,
-        epochs=2,
-    )
+    assert (run.stage, run.iteration, run.robot.name) == ("teacher", 500, "g1")
+    assert run.profile.teacher == LAPTOP.teacher
     assert run.agent.actor["ame_cfg"]["map_stride"] == 4
-    weights = run.state["actor_state_dict"]
+    weights = run.state[AVERAGED]
     for name, value in run.networks.actor.state_dict().items():
         assert torch.equal(value, weights[name]), name
     assert "obs_normalizer._mean" in run.networks.actor.state_dict()
