@@ -202,8 +202,8 @@ class fade_assist:
         del cfg
         self._falls = 0
         self._since = env.common_step_counter
-        # Falls per robot and second, smoothed. Neither rare nor frequent at first: a run
-        # that continues one without the torque needs none.
+        # Falls per robot and second, smoothed. Neither rare nor frequent at first: a
+        # run that continues one without the torque needs none.
         self._rate = 0.15
 
     def __call__(
