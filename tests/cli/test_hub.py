@@ -19,6 +19,7 @@ from solo.bundles import shipped_bundle, shipped_teacher
 from solo.checkpoints import read_checkpoint
 from solo.cli import hub
 from solo.cli.main import main
+from solo.runs.folder import find_checkpoint
 
 TEACHER, REPO = shipped_teacher(), "me/model"
 
@@ -128,7 +129,7 @@ def test_a_repository_without_card_or_model_leaves_nothing_behind(repo, capsys):
     assert "no model card" in refused(capsys, "pull", REPO)
     (repo / "README.md").write_text("# Nothing")
     assert "0 bundles" in refused(capsys, "pull", REPO)
-    shutil.copy(TEACHER / "model_200.pt", repo)
+    shutil.copy(find_checkpoint(TEACHER), repo)
     assert "run.json" in refused(capsys, "pull", REPO)
     assert list(Path().iterdir()) == []
 
@@ -153,7 +154,7 @@ class Evil:
 def test_code_in_a_checkpoint_is_not_executed(repo, capsys):
     shutil.copytree(TEACHER, repo)
     (repo / "README.md").write_text("# Evil")
-    with zipfile.ZipFile(repo / "model_200.pt", "w") as archive:
+    with zipfile.ZipFile(repo / find_checkpoint(TEACHER).name, "w") as archive:
         archive.writestr("archive/data.pkl", pickle.dumps(Evil(), protocol=2))
         archive.writestr("archive/version", "3\n")
         archive.writestr("archive/byteorder", "little")
@@ -162,7 +163,7 @@ def test_code_in_a_checkpoint_is_not_executed(repo, capsys):
 
 
 def test_a_run_that_is_not_packed_is_told_to_pack(repo, capsys, monkeypatch):
-    state = read_checkpoint(TEACHER / "model_200.pt")
+    state = read_checkpoint(find_checkpoint(TEACHER))
     state["infos"] = {**state["infos"], "env_snapshot": {"x": 1}}
     monkeypatch.setattr("solo.runs.run.load_checkpoint", lambda *_: state)
     assert "solo train pack" in refused(capsys, "push", str(TEACHER), REPO)
