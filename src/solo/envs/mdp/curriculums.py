@@ -42,14 +42,14 @@ def crossed_and_lagging(
     env: ManagerBasedRlEnv,
     env_ids: torch.Tensor,
     command_name: str,
-    with_fallen: bool = True,
+    promote_fallen: bool = True,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Which episodes ended half a patch from their start, and which far behind.
 
     Returns:
-        Whether each robot got across (`with_fallen`: even if it fell there), and
-        whether it stayed on its patch and made less than half of the way it was told to
-        make; bool [N] each. Neither for an episode without a step: its robot may not
+        Whether each robot got across (`promote_fallen`: even if it fell there), and
+        whether it stayed on its patch and made less than half of the way it was told
+        to make; bool [N] each. Neither for an episode without a step: its robot may not
         have been placed yet.
     """
     terrain = grid_terrain(env)
@@ -61,7 +61,7 @@ def crossed_and_lagging(
     began = env.episode_length_buf[env_ids] > 0
     crossed = (walked > terrain.cfg.scene.patch_m / 2) & began
     lagging = (walked < asked / 2) & ~crossed & began
-    if not with_fallen:
+    if not promote_fallen:
         crossed &= ~env.termination_manager.terminated[env_ids]
     return crossed, lagging
 
